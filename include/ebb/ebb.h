@@ -1,0 +1,98 @@
+/*
+ * ebb.h: Ebb's API beyond malloc.
+ *
+ * Owns: the names a program may use when it knows that it runs on libebb. Everything else is
+ * reached through the ordinary malloc family and C++ operators, which libebb also defines.
+ *
+ * Threading: every function here may be called from any thread at any time after the library
+ * was loaded. None is async-signal-safe unless its comment says so.
+ *
+ * Errors: functions that return int return 0 on success and -1 with errno set otherwise.
+ */
+#ifndef EBB_EBB_H
+#define EBB_EBB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EBB_VERSION "0.1.0"
+
+/* --- Snapshot ---------------------------------------------------------------------------- */
+
+#define EBB_SNAPSHOT_VERSION 1u
+#define EBB_SNAPSHOT_CLASSES 64u
+
+/* What the kernel refused or the owner switched off; bits of ebb_snapshot.features_off. */
+#define EBB_OFF_MEMBARRIER 0x1u /* sleeping threads' caches are emptied by their owners only */
+#define EBB_OFF_SCAVENGER 0x2u  /* no thread could be started: memory goes back on allocation ticks */
+#define EBB_OFF_PURGE 0x4u      /* madvise was refused: memory stays resident */
+#define EBB_OFF_ATFORK 0x8u     /* no fork handler could be registered */
+
+/* One size class. */
+struct ebb_class {
+	uint64_t size_bytes; /* slot size; 0 ends the list */
+	uint64_t slabs;      /* slabs cut into such slots */
+	uint64_t live_slots; /* handed to the program */
+	uint64_t cached_slots; /* in threads' caches */
+	uint64_t free_slots; /* free in the slabs, resident or not */
+};
+
+/*
+ * All figures at one moment. Bytes unless stats.def says otherwise. `size_bytes` is first so that
+ * a reader built against another version knows how much it may read; fields are only appended.
+ */
+struct ebb_snapshot {
+	uint32_t size_bytes;
+	uint32_t version;
+#define EBB_STAT(name, unit, help) uint64_t name;
+#include <ebb/stats.def>
+#undef EBB_STAT
+	struct ebb_class classes[EBB_SNAPSHOT_CLASSES];
+};
+
+/*
+ * Fill *ret_snapshot with the figures of this process. `size_bytes` is
+ * sizeof(struct ebb_snapshot) as the caller knows it: a caller built against an older, smaller
+ * struct gets its prefix. Takes the allocator's locks one after another, so that figures of
+ * different size classes may be some microseconds apart; costs about 10 us plus 1 us per thread.
+ * Errors: EINVAL when size_bytes is smaller than the two leading words or ret_snapshot is NULL.
+ */
+int ebb_snapshot(struct ebb_snapshot *ret_snapshot, size_t size_bytes);
+
+/*
+ * The same figures for readers outside the process: the library's dynamic symbol
+ * `ebb_shared_snapshot`, to be read with process_vm_readv(2). The scavenger refreshes it whenever
+ * it has looked for memory to give back and just before it goes to sleep; ebb_snapshot() and
+ * malloc_trim() refresh it too. `sequence` is odd while a write is under way: a reader takes it
+ * before and after, and retries when it is odd or has changed.
+ */
+#define EBB_SHARED_MAGIC 0x45424273u /* "EBBs" */
+struct ebb_shared {
+	uint32_t magic;
+	uint32_t sequence;
+	struct ebb_snapshot snapshot;
+};
+extern struct ebb_shared ebb_shared_snapshot;
+
+/* --- Giving memory back ------------------------------------------------------------------ */
+
+/*
+ * Give back everything that can be given back now: empties the caches of all threads that are not
+ * inside the allocator, then returns every page that holds no live byte. Synchronous; costs about
+ * 1 ms per 100 MiB given back. Returns the bytes given back. Never fails. malloc_trim(3) is the
+ * same call by its older name.
+ */
+size_t ebb_purge(void);
+
+/* Library version, a string such as "0.1.0"; static storage. Async-signal-safe. */
+const char *ebb_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
