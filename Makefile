@@ -1,0 +1,46 @@
+# A thin front of the CMake presets. `make` yields build/lib/libebb.so, build/lib/libebb.a, build/bin/ebb.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+PRESET ?= release
+
+.PHONY: all check check-long demo bench bench-quick install format lint clean
+
+all:
+	@command -v cmake >/dev/null && command -v ninja >/dev/null || { \
+		echo 'make: cmake or ninja is missing; scripts/bootstrap installs what is needed' >&2; exit 1; }
+	@cmake --preset $(PRESET) $(CMAKE_FLAGS) >/dev/null
+	@cmake --build --preset $(PRESET)
+
+check:
+	@scripts/check
+
+check-long:
+	@scripts/check --long
+
+demo:
+	@scripts/bootstrap demo
+	@$(MAKE) --no-print-directory all
+	@bench/contacts/demo
+
+bench:
+	@scripts/bootstrap bench
+	@$(MAKE) --no-print-directory all
+	@bench/run
+
+bench-quick:
+	@scripts/bootstrap bench
+	@$(MAKE) --no-print-directory all
+	@bench/run --quick
+
+install: all
+	@DESTDIR='$(DESTDIR)' cmake --install build/$(PRESET) --prefix '$(PREFIX)'
+
+format:
+	@scripts/format
+
+lint:
+	@scripts/lint
+
+clean:
+	rm -rf build
