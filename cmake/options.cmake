@@ -39,9 +39,8 @@ endif()
 # File names in messages are relative to the source tree: short, and the same on every machine.
 add_compile_options("-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=")
 
-# The GNU interfaces, for every C file. The empty value is the one a file's own `#define _GNU_SOURCE` gives
-# it, so that such a line does no harm. (C++ compilers define it themselves.)
-add_compile_definitions($<$<COMPILE_LANGUAGE:C>:_GNU_SOURCE=>)
+# The GNU interfaces, for every C file: do not define it again in a file. (C++ compilers do it themselves.)
+add_compile_definitions($<$<COMPILE_LANGUAGE:C>:_GNU_SOURCE>)
 
 # -Wundef insists that each of these is always defined, to 0 or to 1.
 set(ebb_checked 0)
