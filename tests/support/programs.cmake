@@ -1,0 +1,87 @@
+# Test programs that are run on top of libebb, both ways a program can get it: by LD_PRELOAD and by
+# being linked against it.
+#
+#   ebb_test_program(NAME SOURCE...)
+#       builds NAME (no allocator of its own) and NAME-linked (linked with libebb.so)
+#   ebb_test_run(TEST PROGRAM NAME [ARGS ...] [ENV K=V ...] [REFUSE rule ...] [WAYS preload linked]
+#                [LABELS ...] [TIMEOUT seconds] [COST n])
+#       registers TEST (preload) and TEST.linked; with REFUSE the program runs under `refuse`
+#   ebb_test_expect(TEST PROGRAM NAME EXPECT <options of expect> [the rest as above])
+#       the same, judged by `expect`
+#
+# EBB_SHARED_TARGET names the target of libebb.so.
+include_guard(GLOBAL)
+
+if(NOT DEFINED EBB_SHARED_TARGET)
+	set(EBB_SHARED_TARGET ebb_shared)
+endif()
+
+set(EBB_SUPPORT_DIR ${CMAKE_CURRENT_LIST_DIR})
+# -fno-builtin: the calls under test must reach the library, not the optimiser.
+set(EBB_PROGRAM_FLAGS -fno-builtin -O1 -g)
+
+add_executable(ebb-test-expect ${EBB_SUPPORT_DIR}/expect.c)
+add_executable(ebb-test-refuse ${EBB_SUPPORT_DIR}/refuse.c)
+
+function(ebb_test_program name)
+	foreach(target ${name} ${name}-linked)
+		add_executable(${target} ${ARGN})
+		target_include_directories(${target} PRIVATE ${EBB_SUPPORT_DIR})
+		target_compile_options(${target} PRIVATE ${EBB_PROGRAM_FLAGS})
+		# No SHELL: one flag each; the library comes first, as in a real link line.
+		target_link_options(${target} PRIVATE -pthread)
+	endforeach()
+	target_link_libraries(${name}-linked PRIVATE ${EBB_SHARED_TARGET})
+	target_link_options(${name}-linked PRIVATE -Wl,--no-as-needed)
+endfunction()
+
+# Registers one test; internal.
+function(ebb_test_register test way)
+	cmake_parse_arguments(T "" "PROGRAM;TIMEOUT;COST" "ARGS;ENV;REFUSE;EXPECT;LABELS" ${ARGN})
+	set(library "LD_PRELOAD=$<TARGET_FILE:${EBB_SHARED_TARGET}>")
+	set(environment EBB_TEST_EXPECT=ebb ${T_ENV})
+	set(program $<TARGET_FILE:${T_PROGRAM}>)
+	if(way STREQUAL preload)
+		list(APPEND environment ${library})
+	else()
+		set(program $<TARGET_FILE:${T_PROGRAM}-linked>)
+	endif()
+	set(launcher)
+	set(passed)
+	foreach(item ${environment})
+		list(APPEND passed --env ${item})
+	endforeach()
+	if(DEFINED T_EXPECT AND DEFINED T_REFUSE)
+		set(launcher ebb-test-expect ${T_EXPECT} -- $<TARGET_FILE:ebb-test-refuse>
+			${T_REFUSE} ${passed} --)
+		set(environment)
+	elseif(DEFINED T_EXPECT)
+		set(launcher ebb-test-expect ${passed} ${T_EXPECT} --)
+		set(environment)
+	elseif(DEFINED T_REFUSE)
+		set(launcher ebb-test-refuse ${T_REFUSE} ${passed} --)
+		set(environment)
+	endif()
+	add_test(NAME ${test} COMMAND ${launcher} ${program} ${T_ARGS})
+	if(NOT DEFINED T_TIMEOUT)
+		set(T_TIMEOUT 60)
+	endif()
+	set_tests_properties(${test} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}"
+		ENVIRONMENT "${environment}")
+	if(DEFINED T_COST)
+		set_tests_properties(${test} PROPERTIES COST ${T_COST})
+	endif()
+endfunction()
+
+function(ebb_test_run test)
+	cmake_parse_arguments(R "" "" "WAYS" ${ARGN})
+	if(NOT DEFINED R_WAYS)
+		set(R_WAYS preload linked)
+	endif()
+	if(preload IN_LIST R_WAYS)
+		ebb_test_register(${test} preload ${R_UNPARSED_ARGUMENTS})
+	endif()
+	if(linked IN_LIST R_WAYS)
+		ebb_test_register(${test}.linked linked ${R_UNPARSED_ARGUMENTS})
+	endif()
+endfunction()
