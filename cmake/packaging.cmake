@@ -1,4 +1,4 @@
-# `make install`: libraries, header with its .def file, the command, pkg-config file, man pages.
+# `make install`: libraries, header with its .def file, the command, pkg-config file, man pages, completions.
 
 if(TARGET ebb_shared)
 	install(TARGETS ebb_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
@@ -9,3 +9,16 @@ if(TARGET ebb_command)
 endif()
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/include/ebb" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
 	FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+
+file(RELATIVE_PATH EBB_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" EBB_PC_TO_PREFIX "${EBB_PC_TO_PREFIX}")
+configure_file("${CMAKE_SOURCE_DIR}/packaging/ebb.pc.in" "${CMAKE_BINARY_DIR}/ebb.pc" @ONLY)
+install(FILES "${CMAKE_BINARY_DIR}/ebb.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+# Man pages lie in packaging/man as name.section.
+foreach(section 1 3 5 7 8)
+	file(GLOB pages CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/packaging/man/*.${section}")
+	if(pages)
+		install(FILES ${pages} DESTINATION "${CMAKE_INSTALL_MANDIR}/man${section}")
+	endif()
+endforeach()
