@@ -1,7 +1,7 @@
 # Helpers for tests, and the tests' own inclusion.
 #
 # A test is named <area>.<name>, carries its area (or what it is) as a ctest label, and has a
-# TIMEOUT. Labels: unit stress misuse model preload cli budget lint layering docs long.
+# TIMEOUT. Labels: unit stress misuse model conform life preload cli budget fuzz lint layering docs packaging long.
 # A test labelled `long` runs in `make check-long` only.
 
 if(NOT EBB_TESTS)
