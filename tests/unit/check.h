@@ -56,16 +56,22 @@ static const char *check_name = "main";
 		} \
 	} while (0)
 
-/* Compare two integers or two pointers; both are shown in decimal and hexadecimal. */
+/*
+ * Compare two integers or two pointers; both are shown in decimal and hexadecimal. A bare constant may stand
+ * beside a size_t: the usual conversions apply, without the warning.
+ */
 #define CHECK_OP(a, op, b) \
 	do { \
 		__typeof__((a) + 0) check_a = (a); \
 		__typeof__((b) + 0) check_b = (b); \
 		__atomic_fetch_add(&check_done, 1, __ATOMIC_RELAXED); \
+		_Pragma("GCC diagnostic push"); \
+		_Pragma("GCC diagnostic ignored \"-Wsign-compare\""); \
 		if (!(check_a op check_b)) \
 			CHECK_FAIL("%s %s %s: %lld (0x%llx) against %lld (0x%llx)", #a, #op, #b, \
-				(long long)(intptr_t)check_a, (unsigned long long)(uintptr_t)check_a, \
-				(long long)(intptr_t)check_b, (unsigned long long)(uintptr_t)check_b); \
+				   (long long)(intptr_t)check_a, (unsigned long long)(uintptr_t)check_a, \
+				   (long long)(intptr_t)check_b, (unsigned long long)(uintptr_t)check_b); \
+		_Pragma("GCC diagnostic pop"); \
 	} while (0)
 
 #define CHECK_EQ(a, b) CHECK_OP(a, ==, b)
@@ -82,7 +88,7 @@ static const char *check_name = "main";
 		__atomic_fetch_add(&check_done, 1, __ATOMIC_RELAXED); \
 		if (!check_a || !check_b || strcmp(check_a, check_b)) \
 			CHECK_FAIL("%s == %s: \"%s\" against \"%s\"", #a, #b, check_a ? check_a : "(null)", \
-				check_b ? check_b : "(null)"); \
+				   check_b ? check_b : "(null)"); \
 	} while (0)
 
 #define CHECK_MEM_EQ(a, b, bytes) \
