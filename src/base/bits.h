@@ -1,0 +1,72 @@
+/*
+ * bits.h: arithmetic on words and sizes.
+ *
+ * Owns: nothing. Never: allocates, touches a global, calls the kernel. Pure and thread-safe.
+ * Errors: none; each function states what its argument must be.
+ */
+#ifndef EBBI_BASE_BITS_H
+#define EBBI_BASE_BITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EBBI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define EBBI_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define EBBI_CACHE_LINE 64u
+
+/* Index of the lowest set bit; `word` must not be 0. */
+static inline unsigned ebbi_bit_lowest(uint64_t word)
+{
+	return (unsigned)__builtin_ctzll(word);
+}
+
+/* Index of the highest set bit; `word` must not be 0. */
+static inline unsigned ebbi_bit_highest(uint64_t word)
+{
+	return 63u - (unsigned)__builtin_clzll(word);
+}
+
+static inline unsigned ebbi_bit_count(uint64_t word)
+{
+	return (unsigned)__builtin_popcountll(word);
+}
+
+/* `count` ones starting at bit `first`; first + count must be at most 64, count at least 1. */
+static inline uint64_t ebbi_bit_range(unsigned first, unsigned count)
+{
+	return (UINT64_MAX >> (64u - count)) << first;
+}
+
+static inline size_t ebbi_divide_up(size_t value, size_t unit)
+{
+	return (value + unit - 1) / unit;
+}
+
+/* `unit` must be a power of two; the caller knows that value + unit does not wrap. */
+static inline size_t ebbi_round_up(size_t value, size_t unit)
+{
+	return (value + unit - 1) & ~(unit - 1);
+}
+
+static inline size_t ebbi_round_down(size_t value, size_t unit)
+{
+	return value & ~(unit - 1);
+}
+
+static inline bool ebbi_is_power_of_two(size_t value)
+{
+	return value != 0 && (value & (value - 1)) == 0;
+}
+
+static inline size_t ebbi_min_size(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline size_t ebbi_max_size(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+#endif

@@ -1,0 +1,131 @@
+#include "pages/grow.h"
+
+#include <errno.h>
+
+#include "pages/runbins.h"
+
+#define REGION_ALIGN ((size_t)2 << 20) /* a huge page, so that the system may use them */
+#define REGION_FIRST ((size_t)64 << 20)
+#define REGION_LAST ((size_t)1 << 30)
+#define REGION_LEAST ((size_t)4 << 20)
+#define COMMIT_FIRST ((size_t)1 << 20)
+#define COMMIT_LAST ((size_t)32 << 20)
+
+/* Where address space is limited, a region may take this part of the limit. */
+#define REGION_LIMIT_PART 16u
+
+static size_t first_region_bytes(void)
+{
+	size_t limit = ebbi_vm_address_limit_bytes();
+	size_t part;
+
+	if (limit == SIZE_MAX)
+		return REGION_FIRST;
+	part = ebbi_round_down(limit / REGION_LIMIT_PART, REGION_ALIGN);
+	return ebbi_max_size(REGION_LEAST, ebbi_min_size(part, REGION_FIRST));
+}
+
+static int reserve_region(struct ebbi_pages *pages, size_t least, uintptr_t *ret_base, size_t *ret_bytes)
+{
+	size_t bytes = ebbi_max_size(pages->next_region_bytes, ebbi_round_up(least, REGION_ALIGN));
+	void *base;
+	int error;
+
+	while ((error = pages->vm->reserve(bytes, REGION_ALIGN, &base)) != 0) {
+		if (bytes <= ebbi_max_size(least, REGION_LEAST))
+			return error;
+		bytes = ebbi_max_size(ebbi_round_down(bytes / 2, REGION_ALIGN), ebbi_round_up(least, REGION_ALIGN));
+		if (bytes > REGION_LEAST && bytes < REGION_ALIGN)
+			bytes = REGION_ALIGN;
+	}
+	error = ebbi_pagemap_cover(pages->vm, (uintptr_t)base, bytes >> EBBI_PAGE_SHIFT);
+	if (error != 0) {
+		(void)pages->vm->unmap(base, bytes);
+		return error;
+	}
+	*ret_base = (uintptr_t)base;
+	*ret_bytes = bytes;
+	return 0;
+}
+
+/* Put what is left of the old region where runs are found, and start the next one. */
+static int start_region(struct ebbi_pages *pages, size_t least)
+{
+	uintptr_t base;
+	uintptr_t rest;
+	size_t bytes;
+	int error;
+
+	if (pages->next_region_bytes == 0)
+		pages->next_region_bytes = first_region_bytes();
+	error = reserve_region(pages, least, &base, &bytes);
+	if (error != 0)
+		return error;
+	if (pages->next_region_bytes < REGION_LAST && ebbi_vm_address_limit_bytes() == SIZE_MAX)
+		pages->next_region_bytes *= 2;
+	ebbi_lock_acquire(&pages->lock);
+	rest = pages->wild_end - pages->wild_start;
+	if (rest > 0)
+		ebbi_run_insert_merged_locked(pages, pages->wild_start, rest >> EBBI_PAGE_SHIFT);
+	pages->wild_start = base;
+	pages->wild_end = base;
+	pages->region_end = base + bytes;
+	pages->mapped_bytes += bytes;
+	pages->map_calls++;
+	ebbi_lock_release(&pages->lock);
+	return 0;
+}
+
+/* Commit at least `least` bytes behind the wilderness; the region has room for them. */
+static int commit_step(struct ebbi_pages *pages, uintptr_t start, size_t least, size_t room)
+{
+	size_t bytes;
+	int error;
+
+	if (pages->next_commit_bytes == 0)
+		pages->next_commit_bytes = COMMIT_FIRST;
+	bytes = ebbi_min_size(ebbi_max_size(pages->next_commit_bytes, least), room);
+	error = pages->vm->commit((void *)start, bytes);
+	if (error != 0 && bytes > least) {
+		bytes = least;
+		error = pages->vm->commit((void *)start, bytes);
+	}
+	if (error != 0)
+		return error;
+	if (pages->next_commit_bytes < COMMIT_LAST)
+		pages->next_commit_bytes *= 2;
+	if (pages->advice != EBBI_HUGE_ADVICE_NONE)
+		(void)pages->vm->advise_huge((void *)start, bytes, pages->advice == EBBI_HUGE_ADVICE_ON);
+	ebbi_lock_acquire(&pages->lock);
+	pages->wild_end += bytes;
+	pages->map_calls++;
+	ebbi_lock_release(&pages->lock);
+	return 0;
+}
+
+int ebbi_pages_grow(struct ebbi_pages *pages, size_t count)
+{
+	size_t wanted = ebbi_pages_round(pages, count) << EBBI_PAGE_SHIFT;
+	uintptr_t end;
+	size_t have;
+	size_t room;
+	int error = 0;
+
+	if (wanted < count)
+		return -ENOMEM;
+	ebbi_lock_acquire(&pages->grow_lock);
+	ebbi_lock_acquire(&pages->lock);
+	have = pages->wild_end - pages->wild_start;
+	room = pages->region_end - pages->wild_end;
+	ebbi_lock_release(&pages->lock);
+	if (have < wanted && have + room < wanted) {
+		error = start_region(pages, wanted);
+		have = 0;
+		room = pages->region_end - pages->wild_end; /* only growers move these, and grow_lock is held */
+	}
+	end = pages->wild_end;
+	if (error == 0 && have < wanted)
+		error = commit_step(pages, end, ebbi_min_size(wanted - have, room), room);
+	ebbi_lock_release(&pages->grow_lock);
+	return error;
+}

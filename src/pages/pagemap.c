@@ -1,0 +1,189 @@
+#include "pages/pagemap.h"
+
+#include <errno.h>
+
+struct ebbi_leaf *ebbi_pagemap_root[EBBI_ROOT_LEAVES];
+
+static size_t leaves_mapped; /* relaxed; for the statistics */
+
+static struct ebbi_leaf *leaf_of(uintptr_t address)
+{
+	return ebbi_load_acquire(&ebbi_pagemap_root[address >> EBBI_LEAF_SHIFT]); /* partner: leaf_install */
+}
+
+static size_t index_of(uintptr_t address)
+{
+	return (address >> EBBI_PAGE_SHIFT) & (EBBI_LEAF_PAGES - 1);
+}
+
+static int leaf_install(const struct ebbi_vm *vm, uintptr_t address)
+{
+	struct ebbi_leaf *expected = NULL;
+	void *leaf;
+	int error = vm->map(sizeof(struct ebbi_leaf), EBBI_PAGE_BYTES, &leaf);
+
+	if (error != 0)
+		return error;
+	if (ebbi_cas_acqrel(&ebbi_pagemap_root[address >> EBBI_LEAF_SHIFT], &expected, (struct ebbi_leaf *)leaf))
+		ebbi_fetch_add_relaxed(&leaves_mapped, 1);
+	else
+		(void)vm->unmap(leaf, sizeof(struct ebbi_leaf));
+	return 0;
+}
+
+int ebbi_pagemap_cover(const struct ebbi_vm *vm, uintptr_t base, size_t pages)
+{
+	uintptr_t last = base + (pages << EBBI_PAGE_SHIFT) - 1;
+
+	if (last >> EBBI_ADDRESS_BITS != 0)
+		return -ENOMEM;
+	for (uintptr_t leaf = base >> EBBI_LEAF_SHIFT; leaf <= last >> EBBI_LEAF_SHIFT; leaf++) {
+		if (leaf_of(leaf << EBBI_LEAF_SHIFT) == NULL) {
+			int error = leaf_install(vm, leaf << EBBI_LEAF_SHIFT);
+
+			if (error != 0)
+				return error;
+		}
+	}
+	return 0;
+}
+
+void ebbi_pagemap_set(uintptr_t address, uint64_t entry)
+{
+	ebbi_store_relaxed(&leaf_of(address)->entries[index_of(address)], entry);
+}
+
+void ebbi_pagemap_clear(uintptr_t base, size_t pages)
+{
+	for (size_t i = 0; i < pages; i++)
+		ebbi_pagemap_set(base + (i << EBBI_PAGE_SHIFT), 0);
+}
+
+struct ebbi_run_links *ebbi_pagemap_links(uintptr_t address)
+{
+	return &leaf_of(address)->links[index_of(address)];
+}
+
+/* The part of a range that lies in one word of bits. */
+struct piece {
+	uint64_t *word;
+	unsigned first;
+	unsigned count;
+};
+
+static struct piece piece_at(enum ebbi_page_bit bit, uintptr_t base, size_t pages)
+{
+	size_t index = index_of(base);
+	unsigned first = index % 64;
+
+	return (struct piece){
+		.word = &leaf_of(base)->bits[bit][index / 64],
+		.first = first,
+		.count = (unsigned)ebbi_min_size(pages, 64 - first),
+	};
+}
+
+void ebbi_pagemap_bits_set(enum ebbi_page_bit bit, uintptr_t base, size_t pages)
+{
+	while (pages > 0) {
+		struct piece piece = piece_at(bit, base, pages);
+
+		ebbi_store_relaxed(piece.word, *piece.word | ebbi_bit_range(piece.first, piece.count));
+		base += (uintptr_t)piece.count << EBBI_PAGE_SHIFT;
+		pages -= piece.count;
+	}
+}
+
+void ebbi_pagemap_bits_clear(enum ebbi_page_bit bit, uintptr_t base, size_t pages)
+{
+	while (pages > 0) {
+		struct piece piece = piece_at(bit, base, pages);
+
+		ebbi_store_relaxed(piece.word, *piece.word & ~ebbi_bit_range(piece.first, piece.count));
+		base += (uintptr_t)piece.count << EBBI_PAGE_SHIFT;
+		pages -= piece.count;
+	}
+}
+
+size_t ebbi_pagemap_bits_count(enum ebbi_page_bit bit, uintptr_t base, size_t pages)
+{
+	size_t count = 0;
+
+	while (pages > 0) {
+		struct piece piece = piece_at(bit, base, pages);
+
+		count += ebbi_bit_count(ebbi_load_relaxed(piece.word) & ebbi_bit_range(piece.first, piece.count));
+		base += (uintptr_t)piece.count << EBBI_PAGE_SHIFT;
+		pages -= piece.count;
+	}
+	return count;
+}
+
+uint64_t ebbi_pagemap_bits_load(enum ebbi_page_bit bit, uintptr_t base, unsigned pages)
+{
+	uint64_t result = 0;
+	unsigned done = 0;
+
+	while (done < pages) {
+		struct piece piece = piece_at(bit, base + ((uintptr_t)done << EBBI_PAGE_SHIFT), pages - done);
+		uint64_t part = (ebbi_load_relaxed(piece.word) >> piece.first) & ebbi_bit_range(0, piece.count);
+
+		result |= part << done;
+		done += piece.count;
+	}
+	return result;
+}
+
+void ebbi_pagemap_bits_store(enum ebbi_page_bit bit, uintptr_t base, unsigned pages, uint64_t word)
+{
+	unsigned done = 0;
+
+	while (done < pages) {
+		struct piece piece = piece_at(bit, base + ((uintptr_t)done << EBBI_PAGE_SHIFT), pages - done);
+		uint64_t mask = ebbi_bit_range(piece.first, piece.count);
+		uint64_t part = ((word >> done) << piece.first) & mask;
+
+		ebbi_store_relaxed(piece.word, (*piece.word & ~mask) | part);
+		done += piece.count;
+	}
+}
+
+/* Length of the stretch of equal bits (all `set` or all clear) at the start of the range. */
+static size_t stretch(enum ebbi_page_bit bit, uintptr_t base, size_t pages, bool set)
+{
+	size_t length = 0;
+
+	while (length < pages) {
+		struct piece piece = piece_at(bit, base + (length << EBBI_PAGE_SHIFT), pages - length);
+		uint64_t word = ebbi_load_relaxed(piece.word) >> piece.first;
+		uint64_t other = (set ? ~word : word) & ebbi_bit_range(0, piece.count);
+
+		if (other != 0)
+			return length + ebbi_bit_lowest(other);
+		length += piece.count;
+	}
+	return pages;
+}
+
+bool ebbi_pagemap_bits_next(enum ebbi_page_bit bit, uintptr_t *base, size_t *pages, uintptr_t *ret_start,
+			    size_t *ret_pages)
+{
+	size_t skipped = stretch(bit, *base, *pages, /* set= */ false);
+	size_t length;
+
+	if (skipped == *pages)
+		return false;
+	*base += skipped << EBBI_PAGE_SHIFT;
+	*pages -= skipped;
+	length = stretch(bit, *base, *pages, /* set= */ true);
+	*ret_start = *base;
+	*ret_pages = length;
+	*base += length << EBBI_PAGE_SHIFT;
+	*pages -= length;
+	return true;
+}
+
+size_t ebbi_pagemap_mapped_bytes(void)
+{
+	return ebbi_load_relaxed(&leaves_mapped) * sizeof(struct ebbi_leaf);
+}

@@ -1,0 +1,144 @@
+/*
+ * pagemap.h: from any address to what lies there, and three bits for every page.
+ *
+ * Owns: one process-wide radix of two levels over 48-bit addresses: a root of 2^18 pointers (in
+ * .bss, touched where used) to leaves that cover 1 GiB each. A leaf holds, per 4 KiB page, one
+ * 64-bit entry, the links of free runs and the bits below; it is mapped when its first page is
+ * reserved and never unmapped, so readers need no lock.
+ *
+ * Never: takes a lock, reads an option. The page here is always 4 KiB; where the kernel's page is
+ * 16 or 64 KiB, callers use multiples.
+ *
+ * Threading: entries are relaxed atomics. An entry is written by whoever owns the page at that
+ * moment and read by whoever was handed a pointer into it: the hand-over itself orders them.
+ * Links and bits are guarded by the lock of the ebbi_pages that owns the page.
+ *
+ * Errors: -ENOMEM when a leaf cannot be mapped.
+ *
+ * An entry, low bits first:
+ *
+ *   kind (8) | meaning of the other 56 bits
+ *   ---------+----------------------------------------------------------------------
+ *   NONE     | 0: not ours, or the inside of a run
+ *   1..N     | slab of that size class: index of the page in its slab (8), descriptor (48)
+ *   FREE     | first and last page of a free run: its pages (40)
+ *   PURGING  | first and last page of a free run that is being given back: its pages (40)
+ *   RUN      | first page of a block of pages handed to the program: its pages (40)
+ *   MAPPING  | first page of a block with a mapping of its own: its pages (40)
+ *   NESTED   | as MAPPING, made for a signal handler that interrupted the allocator
+ */
+#ifndef EBBI_PAGES_PAGEMAP_H
+#define EBBI_PAGES_PAGEMAP_H
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "platform/vm.h"
+
+#define EBBI_PAGE_SHIFT 12u
+#define EBBI_PAGE_BYTES ((size_t)1 << EBBI_PAGE_SHIFT)
+#define EBBI_ADDRESS_BITS 48u
+#define EBBI_LEAF_SHIFT 30u
+#define EBBI_LEAF_PAGES ((size_t)1 << (EBBI_LEAF_SHIFT - EBBI_PAGE_SHIFT))
+#define EBBI_ROOT_LEAVES ((size_t)1 << (EBBI_ADDRESS_BITS - EBBI_LEAF_SHIFT))
+
+enum ebbi_kind {
+	EBBI_KIND_NONE = 0,
+	/* 1..63: slabs, by size class */
+	EBBI_KIND_FREE = 0xe0,
+	EBBI_KIND_PURGING = 0xe1,
+	EBBI_KIND_RUN = 0xe2,
+	EBBI_KIND_MAPPING = 0xe3,
+	EBBI_KIND_NESTED = 0xe4,
+};
+
+/* What is known of a page that no slab owns. */
+enum ebbi_page_bit {
+	EBBI_PAGE_RESIDENT, /* may hold memory; clear means: reads as zeros */
+	EBBI_PAGE_AGED,     /* was free and resident at the last look */
+	EBBI_PAGE_PURGED,   /* was given back and not used since */
+	EBBI_PAGE_BITS
+};
+
+struct ebbi_run_links {
+	uintptr_t next; /* first page of the next free run in the bin, 0 at the end */
+	uintptr_t prev;
+};
+
+struct ebbi_leaf {
+	uint64_t entries[EBBI_LEAF_PAGES];
+	uint64_t bits[EBBI_PAGE_BITS][EBBI_LEAF_PAGES / 64];
+	struct ebbi_run_links links[EBBI_LEAF_PAGES];
+};
+
+extern struct ebbi_leaf *ebbi_pagemap_root[EBBI_ROOT_LEAVES];
+
+static inline unsigned ebbi_entry_kind(uint64_t entry)
+{
+	return (uint8_t)entry;
+}
+
+static inline uint64_t ebbi_entry_run(enum ebbi_kind kind, size_t pages)
+{
+	return (uint64_t)pages << 8 | (uint64_t)kind;
+}
+
+static inline size_t ebbi_entry_run_pages(uint64_t entry)
+{
+	return (size_t)(entry >> 8);
+}
+
+/* `slab` must lie below 2^48, `page_index` below 256. */
+static inline uint64_t ebbi_entry_slab(const void *slab, unsigned page_index, unsigned size_class)
+{
+	return (uint64_t)(uintptr_t)slab << 16 | (uint64_t)page_index << 8 | size_class;
+}
+
+static inline void *ebbi_entry_slab_pointer(uint64_t entry)
+{
+	return (void *)(uintptr_t)(entry >> 16);
+}
+
+/* How far `address` lies behind the start of the slab that `entry` names. */
+static inline uint32_t ebbi_entry_slab_offset(uint64_t entry, uintptr_t address)
+{
+	return (uint32_t)(((entry >> 8) & 0xff) << EBBI_PAGE_SHIFT | (address & (EBBI_PAGE_BYTES - 1)));
+}
+
+/* The entry of the page of `address`; 0 for any address that was never ours. Any thread, lock-free. */
+static inline uint64_t ebbi_pagemap_get(uintptr_t address)
+{
+	struct ebbi_leaf *leaf;
+
+	if (EBBI_UNLIKELY(address >> EBBI_ADDRESS_BITS != 0))
+		return 0;
+	leaf = ebbi_load_acquire(&ebbi_pagemap_root[address >> EBBI_LEAF_SHIFT]); /* partner: leaf_install */
+	if (EBBI_UNLIKELY(leaf == NULL))
+		return 0;
+	return ebbi_load_relaxed(&leaf->entries[(address >> EBBI_PAGE_SHIFT) & (EBBI_LEAF_PAGES - 1)]);
+}
+
+/* Make sure that leaves for the whole range exist, so that the calls below may be used on it. */
+int ebbi_pagemap_cover(const struct ebbi_vm *vm, uintptr_t base, size_t pages);
+
+void ebbi_pagemap_set(uintptr_t address, uint64_t entry);
+void ebbi_pagemap_clear(uintptr_t base, size_t pages);
+struct ebbi_run_links *ebbi_pagemap_links(uintptr_t address);
+
+void ebbi_pagemap_bits_set(enum ebbi_page_bit bit, uintptr_t base, size_t pages);
+void ebbi_pagemap_bits_clear(enum ebbi_page_bit bit, uintptr_t base, size_t pages);
+size_t ebbi_pagemap_bits_count(enum ebbi_page_bit bit, uintptr_t base, size_t pages);
+/* The bits of at most 64 pages as one word, and back. */
+uint64_t ebbi_pagemap_bits_load(enum ebbi_page_bit bit, uintptr_t base, unsigned pages);
+void ebbi_pagemap_bits_store(enum ebbi_page_bit bit, uintptr_t base, unsigned pages, uint64_t word);
+
+/*
+ * The next stretch of pages with `bit` set in [*base, *base + *pages): its start and length, and in
+ * *base and *pages what lies behind it. Returns false when there is none.
+ */
+bool ebbi_pagemap_bits_next(enum ebbi_page_bit bit, uintptr_t *base, size_t *pages, uintptr_t *ret_start,
+			    size_t *ret_pages);
+
+/* Address space the leaves take, in bytes. */
+size_t ebbi_pagemap_mapped_bytes(void);
+
+#endif

@@ -1,0 +1,292 @@
+#include "pages/pages.h"
+
+#include <errno.h>
+
+#include "pages/grow.h"
+#include "pages/runbins.h"
+#include "platform/report.h"
+
+#define PAGE_ADDRESS(base, index) ((base) + ((uintptr_t)(index) << EBBI_PAGE_SHIFT))
+
+void ebbi_pages_init(struct ebbi_pages *pages, const struct ebbi_vm *vm, size_t page_bytes,
+		     enum ebbi_huge_advice advice)
+{
+	pages->vm = vm;
+	pages->unit_pages = page_bytes >> EBBI_PAGE_SHIFT;
+	pages->advice = advice;
+	pages->next_region_bytes = 0;
+	pages->next_commit_bytes = 0;
+	ebbi_lock_init(&pages->grow_lock, EBBI_RANK_GROW);
+	ebbi_lock_init(&pages->lock, EBBI_RANK_PAGES);
+}
+
+size_t ebbi_pages_round(const struct ebbi_pages *pages, size_t count)
+{
+	return ebbi_round_up(count, pages->unit_pages);
+}
+
+/* Take [base, base + count) out of the free run of `have` pages at `run`, which holds it. */
+static void carve_locked(struct ebbi_pages *pages, uintptr_t run, size_t have, uintptr_t base, size_t count)
+{
+	size_t before = (base - run) >> EBBI_PAGE_SHIFT;
+	size_t behind = have - before - count;
+
+	ebbi_run_remove_locked(pages, run, have);
+	if (before > 0)
+		ebbi_run_insert_locked(pages, run, before);
+	if (behind > 0)
+		ebbi_run_insert_locked(pages, PAGE_ADDRESS(base, count), behind);
+	pages->dirty_pages -= ebbi_pagemap_bits_count(EBBI_PAGE_RESIDENT, base, count);
+	pages->live_pages += count;
+}
+
+static bool take_locked(struct ebbi_pages *pages, size_t count, size_t align_pages, uintptr_t *ret_base)
+{
+	size_t align_bytes = align_pages << EBBI_PAGE_SHIFT;
+	size_t wanted = align_pages > pages->unit_pages ? count + align_pages - pages->unit_pages : count;
+	size_t have;
+	uintptr_t run;
+
+	if (ebbi_run_find_locked(&pages->dirty, wanted, &run, &have) ||
+	    ebbi_run_find_locked(&pages->clean, wanted, &run, &have)) {
+		*ret_base = ebbi_round_up(run, align_bytes);
+		carve_locked(pages, run, have, *ret_base, count);
+		return true;
+	}
+	if (pages->wild_end - pages->wild_start >= wanted << EBBI_PAGE_SHIFT) {
+		uintptr_t base = ebbi_round_up(pages->wild_start, align_bytes);
+		uintptr_t skipped = pages->wild_start;
+
+		pages->wild_start = PAGE_ADDRESS(base, count);
+		if (base > skipped)
+			ebbi_run_insert_merged_locked(pages, skipped, (base - skipped) >> EBBI_PAGE_SHIFT);
+		pages->live_pages += count;
+		*ret_base = base;
+		return true;
+	}
+	return false;
+}
+
+int ebbi_pages_alloc(struct ebbi_pages *pages, size_t count, size_t align_pages, uintptr_t *ret_base)
+{
+	/* Another thread may take what this one grew by: a bounded number of times. */
+	for (unsigned attempt = 0; attempt < 16; attempt++) {
+		int error;
+		bool taken;
+
+		ebbi_lock_acquire(&pages->lock);
+		taken = take_locked(pages, count, align_pages, ret_base);
+		ebbi_lock_release(&pages->lock);
+		if (taken)
+			return 0;
+		error = ebbi_pages_grow(pages, count + align_pages);
+		if (error != 0)
+			return error;
+	}
+	return -ENOMEM;
+}
+
+void ebbi_pages_free(struct ebbi_pages *pages, uintptr_t base, size_t count)
+{
+	ebbi_lock_acquire(&pages->lock);
+	ebbi_pagemap_bits_set(EBBI_PAGE_RESIDENT, base, count);
+	ebbi_pagemap_bits_clear(EBBI_PAGE_AGED, base, count);
+	ebbi_pagemap_bits_clear(EBBI_PAGE_PURGED, base, count);
+	ebbi_pagemap_set(base, 0);
+	ebbi_pagemap_set(PAGE_ADDRESS(base, count - 1), 0);
+	pages->dirty_pages += count;
+	pages->live_pages -= count;
+	ebbi_run_insert_merged_locked(pages, base, count);
+	ebbi_lock_release(&pages->lock);
+}
+
+void ebbi_pages_free_known(struct ebbi_pages *pages, uintptr_t base, unsigned count, uint64_t resident, uint64_t aged,
+			   uint64_t purged)
+{
+	ebbi_lock_acquire(&pages->lock);
+	ebbi_pagemap_bits_store(EBBI_PAGE_RESIDENT, base, count, resident);
+	ebbi_pagemap_bits_store(EBBI_PAGE_AGED, base, count, aged);
+	ebbi_pagemap_bits_store(EBBI_PAGE_PURGED, base, count, purged);
+	ebbi_pagemap_clear(base, count);
+	pages->dirty_pages += ebbi_bit_count(resident);
+	pages->live_pages -= count;
+	ebbi_run_insert_merged_locked(pages, base, count);
+	ebbi_lock_release(&pages->lock);
+}
+
+bool ebbi_pages_extend_try(struct ebbi_pages *pages, uintptr_t base, size_t count, size_t more)
+{
+	uintptr_t end = PAGE_ADDRESS(base, count);
+	uint64_t behind;
+	bool done = false;
+
+	ebbi_lock_acquire(&pages->lock);
+	behind = ebbi_pagemap_get(end);
+	if (ebbi_entry_kind(behind) == EBBI_KIND_FREE && ebbi_entry_run_pages(behind) >= more) {
+		carve_locked(pages, end, ebbi_entry_run_pages(behind), end, more);
+		done = true;
+	} else if (end == pages->wild_start && pages->wild_end - end >= more << EBBI_PAGE_SHIFT) {
+		pages->wild_start += (uintptr_t)more << EBBI_PAGE_SHIFT;
+		pages->live_pages += more;
+		done = true;
+	}
+	ebbi_lock_release(&pages->lock);
+	return done;
+}
+
+void ebbi_pages_count_purge(struct ebbi_pages *pages, size_t count, bool done)
+{
+	ebbi_lock_acquire(&pages->lock);
+	pages->purge_calls++;
+	if (done)
+		pages->purged_pages += count;
+	else
+		pages->purge_refused++;
+	ebbi_lock_release(&pages->lock);
+}
+
+bool ebbi_pages_purge_stretch(struct ebbi_pages *pages, uintptr_t base, size_t count)
+{
+	bool done = pages->vm->purge((void *)base, count << EBBI_PAGE_SHIFT) == 0;
+
+	ebbi_pages_count_purge(pages, count, done);
+	return done;
+}
+
+/* A free run on its way through a purge: in no bin, its ends marked so that neighbours keep off. */
+struct purging {
+	uintptr_t base;
+	size_t count;
+};
+
+/*
+ * Take up to EBBI_PURGE_BATCH runs with pages to give back out of the dirty bins and age the rest.
+ * Starts at *bin, so that a walk over all bins in several batches meets each run about once.
+ */
+static unsigned collect_locked(struct ebbi_pages *pages, bool everything, unsigned *bin,
+			       struct purging batch[EBBI_PURGE_BATCH])
+{
+	unsigned collected = 0;
+
+	for (; *bin < EBBI_RUN_BINS; (*bin)++) {
+		uintptr_t run = pages->dirty.first[*bin];
+
+		while (run != 0) {
+			uintptr_t next = ebbi_pagemap_links(run)->next;
+			size_t count = ebbi_entry_run_pages(ebbi_pagemap_get(run));
+
+			if (everything)
+				ebbi_pagemap_bits_set(EBBI_PAGE_AGED, run, count);
+			if (ebbi_pagemap_bits_count(EBBI_PAGE_AGED, run, count) > 0) {
+				if (collected == EBBI_PURGE_BATCH)
+					return collected;
+				ebbi_run_remove_locked(pages, run, count);
+				ebbi_pagemap_set(run, ebbi_entry_run(EBBI_KIND_PURGING, count));
+				ebbi_pagemap_set(PAGE_ADDRESS(run, count - 1), ebbi_entry_run(EBBI_KIND_PURGING, count));
+				batch[collected++] = (struct purging){run, count};
+			} else {
+				ebbi_run_age_locked(run, count);
+			}
+			run = next;
+		}
+	}
+	return collected;
+}
+
+/* Give back the aged resident pages of one run; the pages not purged are aged. No lock is held. */
+static size_t purge_run(struct ebbi_pages *pages, const struct purging *run)
+{
+	uintptr_t base = run->base;
+	size_t left = run->count;
+	uintptr_t start;
+	size_t length;
+	size_t purged = 0;
+
+	while (ebbi_pagemap_bits_next(EBBI_PAGE_AGED, &base, &left, &start, &length)) {
+		uintptr_t at = start;
+		size_t rest = length;
+
+		/* Aged pages that are not resident cost nothing to purge along, but count as nothing. */
+		while (ebbi_pagemap_bits_next(EBBI_PAGE_RESIDENT, &at, &rest, &start, &length)) {
+			if (!ebbi_pages_purge_stretch(pages, start, length))
+				continue;
+			ebbi_lock_acquire(&pages->lock);
+			ebbi_pagemap_bits_clear(EBBI_PAGE_RESIDENT, start, length);
+			ebbi_pagemap_bits_set(EBBI_PAGE_PURGED, start, length);
+			pages->dirty_pages -= length;
+			ebbi_lock_release(&pages->lock);
+			purged += length;
+		}
+	}
+	return purged;
+}
+
+size_t ebbi_pages_purge(struct ebbi_pages *pages, bool everything, size_t *ret_left)
+{
+	struct purging batch[EBBI_PURGE_BATCH];
+	size_t purged = 0;
+	size_t before;
+	unsigned bin = 0;
+	unsigned collected;
+
+	do {
+		before = purged;
+		ebbi_lock_acquire(&pages->lock);
+		collected = collect_locked(pages, everything, &bin, batch);
+		ebbi_lock_release(&pages->lock);
+		for (unsigned i = 0; i < collected; i++)
+			purged += purge_run(pages, &batch[i]);
+		ebbi_lock_acquire(&pages->lock);
+		for (unsigned i = 0; i < collected; i++) {
+			ebbi_pagemap_set(batch[i].base, 0);
+			ebbi_pagemap_set(PAGE_ADDRESS(batch[i].base, batch[i].count - 1), 0);
+			ebbi_pagemap_bits_clear(EBBI_PAGE_AGED, batch[i].base, batch[i].count);
+			ebbi_run_age_locked(batch[i].base, batch[i].count);
+			ebbi_run_insert_merged_locked(pages, batch[i].base, batch[i].count);
+		}
+		*ret_left = pages->dirty_pages;
+		ebbi_lock_release(&pages->lock);
+		/* Where every purge was refused the same runs would come round for ever. */
+	} while (collected == EBBI_PURGE_BATCH && purged > before);
+	return purged;
+}
+
+static void check_bins(struct ebbi_pages *pages, struct ebbi_run_bins *bins, bool dirty, size_t *resident)
+{
+	for (unsigned bin = 0; bin < EBBI_RUN_BINS; bin++) {
+		uintptr_t previous = 0;
+
+		if ((bins->first[bin] != 0) != ((bins->nonempty[bin / 64] >> bin % 64 & 1) != 0))
+			ebbi_report_internal("a run bin's bit does not match its list");
+		for (uintptr_t run = bins->first[bin]; run != 0; run = ebbi_pagemap_links(run)->next) {
+			uint64_t entry = ebbi_pagemap_get(run);
+			size_t count = ebbi_entry_run_pages(entry);
+			size_t here = ebbi_pagemap_bits_count(EBBI_PAGE_RESIDENT, run, count);
+
+			if (ebbi_entry_kind(entry) != EBBI_KIND_FREE || ebbi_run_bin(count) != bin)
+				ebbi_report_internal("a free run is in the wrong bin");
+			if (ebbi_pagemap_get(PAGE_ADDRESS(run, count - 1)) != entry)
+				ebbi_report_internal("the ends of a free run differ");
+			if (ebbi_entry_kind(ebbi_pagemap_get(PAGE_ADDRESS(run, count))) == EBBI_KIND_FREE)
+				ebbi_report_internal("two free runs touch");
+			if (ebbi_pagemap_links(run)->prev != previous || (here > 0) != dirty)
+				ebbi_report_internal("a free run is linked wrongly or in the wrong set");
+			*resident += here;
+			previous = run;
+		}
+	}
+	(void)pages;
+}
+
+void ebbi_pages_check(struct ebbi_pages *pages)
+{
+	size_t resident = 0;
+
+	ebbi_lock_acquire(&pages->lock);
+	check_bins(pages, &pages->dirty, /* dirty= */ true, &resident);
+	check_bins(pages, &pages->clean, /* dirty= */ false, &resident);
+	ebbi_lock_release(&pages->lock);
+	/* Runs that are being purged are in no bin, so fewer may be found than counted. */
+	if (resident > pages->dirty_pages)
+		ebbi_report_internal("free runs hold more resident pages than were counted");
+}

@@ -1,0 +1,107 @@
+/*
+ * pages.h: address space cut into runs of pages.
+ *
+ * Owns: regions of reserved address space, the free runs in them and which pages of these are
+ * resident. A run is found best fit, runs with resident pages first, so that memory that was
+ * freed and not yet given back is used before fresh memory; free neighbours merge at once.
+ *
+ * Never: holds its lock across a kernel call, reads an option, knows what a run is used for.
+ *
+ * Threading: every function may be called from any thread; `lock` guards the bins, the wilderness
+ * and the counters, `grow_lock` serialises those who ask the kernel for more. Freeing needs `lock`
+ * alone. Lock order: grow_lock, then lock.
+ *
+ * Errors: -ENOMEM when the kernel has no more address space or will not commit it.
+ *
+ * Invariants (ebbi_pages_check): a free run's first and last page carry the same FREE entry; two
+ * free runs never touch, unless one of them is being purged; a run is in the dirty bins when one
+ * of its pages is resident, in the clean bins otherwise; dirty_pages is the number of resident
+ * pages in free runs.
+ *
+ * Growth. Address space is reserved in regions (64 MiB first, doubling to 1 GiB; a sixteenth of
+ * RLIMIT_AS where there is one) and committed in steps (1 MiB first, doubling to 32 MiB), so that a
+ * kernel that counts commitments counts what is used, and few calls are made.
+ */
+#ifndef EBBI_PAGES_PAGES_H
+#define EBBI_PAGES_PAGES_H
+
+#include "pages/pagemap.h"
+#include "platform/futex.h"
+
+#define EBBI_RUN_BINS_EXACT 64u
+#define EBBI_RUN_BINS (EBBI_RUN_BINS_EXACT + 8u * 13u)
+#define EBBI_RUN_BIN_WORDS ((EBBI_RUN_BINS + 63u) / 64u)
+#define EBBI_PURGE_BATCH 32u
+
+enum ebbi_huge_advice { EBBI_HUGE_ADVICE_NONE, EBBI_HUGE_ADVICE_OFF, EBBI_HUGE_ADVICE_ON };
+
+struct ebbi_run_bins {
+	uintptr_t first[EBBI_RUN_BINS];
+	uint64_t nonempty[EBBI_RUN_BIN_WORDS];
+};
+
+struct ebbi_pages {
+	const struct ebbi_vm *vm; /* set at boot */
+	size_t unit_pages;        /* 4 KiB pages in a page of the kernel; set at boot */
+	enum ebbi_huge_advice advice; /* set at boot */
+
+	struct ebbi_lock grow_lock; /* guards the four below, with `lock` for those also read under it */
+	size_t next_region_bytes;
+	size_t next_commit_bytes;
+
+	struct ebbi_lock lock; /* guards all that follows */
+	struct ebbi_run_bins dirty;
+	struct ebbi_run_bins clean;
+	uintptr_t wild_start;     /* the wilderness: committed, never used */
+	uintptr_t wild_end;
+	uintptr_t region_end;     /* reserved behind the wilderness, up to here */
+	size_t dirty_pages;       /* resident pages in free runs */
+	size_t live_pages;        /* pages in runs that were handed out */
+	size_t mapped_bytes;      /* reserved regions */
+	uint64_t purged_pages;    /* given back since the start */
+	uint64_t purge_calls;
+	uint64_t map_calls;
+	uint64_t purge_refused;   /* purges the kernel refused */
+};
+
+/* Called once, before any other thread may use `pages`. Makes no kernel call. */
+void ebbi_pages_init(struct ebbi_pages *pages, const struct ebbi_vm *vm, size_t page_bytes,
+		     enum ebbi_huge_advice advice);
+
+/* `count` rounded up to whole pages of the kernel. */
+size_t ebbi_pages_round(const struct ebbi_pages *pages, size_t count);
+
+/*
+ * A run of `count` pages (rounded), its start a multiple of `align_pages` (a power of two). The
+ * run's entries are the caller's to set; its page bits are left as they are, so that the caller
+ * can read which pages are resident. Pages that are not resident read as zeros.
+ */
+int ebbi_pages_alloc(struct ebbi_pages *pages, size_t count, size_t align_pages, uintptr_t *ret_base);
+
+/* The run's entries are cleared. Every page counts as resident afterwards. */
+void ebbi_pages_free(struct ebbi_pages *pages, uintptr_t base, size_t count);
+
+/* As above, for at most 64 pages whose state the caller knows. */
+void ebbi_pages_free_known(struct ebbi_pages *pages, uintptr_t base, unsigned count, uint64_t resident, uint64_t aged,
+			   uint64_t purged);
+
+/* Append `more` pages to the run of `count` pages at `base` if they are free. False when not. */
+bool ebbi_pages_extend_try(struct ebbi_pages *pages, uintptr_t base, size_t count, size_t more);
+
+/*
+ * One look at the free runs: resident pages that were already free at the last look (all of them
+ * when `everything`) are given back, the others are marked. Returns the pages given back; in
+ * *ret_left those that stay resident until a later look.
+ */
+size_t ebbi_pages_purge(struct ebbi_pages *pages, bool everything, size_t *ret_left);
+
+/* Purge one stretch and count it; false when the kernel refused. No lock may be held. */
+bool ebbi_pages_purge_stretch(struct ebbi_pages *pages, uintptr_t base, size_t count);
+
+/* Count a call that gave `count` pages back, or (done = false) was refused. */
+void ebbi_pages_count_purge(struct ebbi_pages *pages, size_t count, bool done);
+
+/* Walks every bin; ends the process when an invariant does not hold. For tests and paranoid builds. */
+void ebbi_pages_check(struct ebbi_pages *pages);
+
+#endif

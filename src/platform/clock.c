@@ -1,0 +1,15 @@
+#include "platform/clock.h"
+
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "platform/syscall.h"
+
+uint64_t ebbi_clock_now_ns(void)
+{
+	struct timespec now = {0, 0};
+
+	/* The raw call: the scavenger runs without the C library's thread state. */
+	(void)ebbi_syscall2(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}

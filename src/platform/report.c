@@ -1,0 +1,109 @@
+#include "platform/report.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+#include "base/fmt.h"
+#include "platform/syscall.h"
+
+void ebbi_report_write(const char *text, size_t length)
+{
+	(void)ebbi_syscall3(SYS_write, 2, (long)text, (long)length);
+}
+
+/* The line ends here and the process with it. */
+static _Noreturn void end(struct ebbi_fmt *line)
+{
+	if (line->length == line->capacity)
+		line->length--;
+	ebbi_fmt_char(line, '\n');
+	ebbi_report_write(line->text, line->length);
+	abort();
+}
+
+static void begin(struct ebbi_fmt *line, const char *what, const void *pointer)
+{
+	ebbi_fmt_text(line, "ebb: ");
+	ebbi_fmt_text(line, what);
+	ebbi_fmt_text(line, " of ");
+	ebbi_fmt_hex(line, (uintptr_t)pointer);
+	ebbi_fmt_text(line, ": ");
+}
+
+static void begin_invalid(struct ebbi_fmt *line, const char *what, const void *pointer)
+{
+	ebbi_fmt_text(line, "ebb: invalid ");
+	ebbi_fmt_text(line, what);
+	ebbi_fmt_text(line, " of ");
+	ebbi_fmt_hex(line, (uintptr_t)pointer);
+	ebbi_fmt_text(line, ": ");
+}
+
+void ebbi_report_double_free_slot(const void *pointer, size_t slot_bytes)
+{
+	char text[256];
+	struct ebbi_fmt line = ebbi_fmt_into(text, sizeof(text));
+
+	begin(&line, "double free", pointer);
+	ebbi_fmt_text(&line, "a ");
+	ebbi_fmt_decimal(&line, slot_bytes);
+	ebbi_fmt_text(&line, "-byte slot that is already free");
+	end(&line);
+}
+
+void ebbi_report_double_free_run(const void *pointer)
+{
+	char text[256];
+	struct ebbi_fmt line = ebbi_fmt_into(text, sizeof(text));
+
+	begin(&line, "double free", pointer);
+	ebbi_fmt_text(&line, "a block of large pages that is already free");
+	end(&line);
+}
+
+void ebbi_report_inside_slot(const char *what, const void *pointer, size_t slot_bytes, const void *start)
+{
+	char text[256];
+	struct ebbi_fmt line = ebbi_fmt_into(text, sizeof(text));
+
+	begin_invalid(&line, what, pointer);
+	ebbi_fmt_text(&line, "inside a ");
+	ebbi_fmt_decimal(&line, slot_bytes);
+	ebbi_fmt_text(&line, "-byte slot that starts at ");
+	ebbi_fmt_hex(&line, (uintptr_t)start);
+	end(&line);
+}
+
+void ebbi_report_inside_block(const char *what, const void *pointer, size_t block_bytes, const void *start)
+{
+	char text[256];
+	struct ebbi_fmt line = ebbi_fmt_into(text, sizeof(text));
+
+	begin_invalid(&line, what, pointer);
+	ebbi_fmt_text(&line, "inside a block of ");
+	ebbi_fmt_decimal(&line, block_bytes);
+	ebbi_fmt_text(&line, " bytes that starts at ");
+	ebbi_fmt_hex(&line, (uintptr_t)start);
+	end(&line);
+}
+
+void ebbi_report_foreign(const char *what, const void *pointer)
+{
+	char text[256];
+	struct ebbi_fmt line = ebbi_fmt_into(text, sizeof(text));
+
+	begin_invalid(&line, what, pointer);
+	ebbi_fmt_text(&line, "not memory of this heap");
+	end(&line);
+}
+
+void ebbi_report_internal(const char *what)
+{
+	char text[256];
+	struct ebbi_fmt line = ebbi_fmt_into(text, sizeof(text));
+
+	ebbi_fmt_text(&line, "ebb: internal error: ");
+	ebbi_fmt_text(&line, what);
+	end(&line);
+}

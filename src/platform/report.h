@@ -1,0 +1,31 @@
+/*
+ * report.h: lines on stderr, and the ends that misuse leads to.
+ *
+ * Owns: the exact words of every fatal error. Never: allocates, uses stdio, takes a lock.
+ * Threading: any thread, any context including signal handlers; one write(2) a line, so that lines
+ * of several threads do not mix. Errors: a closed stderr is ignored.
+ *
+ * Each ebbi_report_* function below prints one line and ends the process with SIGABRT.
+ */
+#ifndef EBBI_PLATFORM_REPORT_H
+#define EBBI_PLATFORM_REPORT_H
+
+#include <stddef.h>
+
+/* Write `length` bytes to stderr. */
+void ebbi_report_write(const char *text, size_t length);
+
+/* "ebb: double free of P: a N-byte slot that is already free" */
+_Noreturn void ebbi_report_double_free_slot(const void *pointer, size_t slot_bytes);
+/* "ebb: double free of P: a block of large pages that is already free" */
+_Noreturn void ebbi_report_double_free_run(const void *pointer);
+/* "ebb: invalid WHAT of P: inside a N-byte slot that starts at S" */
+_Noreturn void ebbi_report_inside_slot(const char *what, const void *pointer, size_t slot_bytes, const void *start);
+/* "ebb: invalid WHAT of P: inside a block of N bytes that starts at S" */
+_Noreturn void ebbi_report_inside_block(const char *what, const void *pointer, size_t block_bytes, const void *start);
+/* "ebb: invalid WHAT of P: not memory of this heap" */
+_Noreturn void ebbi_report_foreign(const char *what, const void *pointer);
+/* "ebb: internal error: WHAT": a check of the allocator's own invariants failed. */
+_Noreturn void ebbi_report_internal(const char *what);
+
+#endif

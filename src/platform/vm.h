@@ -1,0 +1,47 @@
+/*
+ * vm.h: address space and pages, as a table of operations that tests replace by a fake.
+ *
+ * Owns: the contract with the kernel's memory calls. Never: reads an option, keeps state beyond
+ * the page size, touches errno, allocates. Threading: every operation may be called from any
+ * thread; none may be called while a lock is held that malloc or free may need.
+ * Errors: 0 or a negative errno; on failure nothing has changed.
+ *
+ * Words. Reserved: address space without rights, costs nothing. Committed: readable and writable,
+ * pages appear zeroed at their first touch. Purged: committed, its pages given back; they read as
+ * zeros and appear anew at the next touch.
+ */
+#ifndef EBBI_PLATFORM_VM_H
+#define EBBI_PLATFORM_VM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ebbi_vm {
+	/* Reserve `bytes` (a multiple of the page size), aligned to `align_bytes` (a power of two). */
+	int (*reserve)(size_t bytes, size_t align_bytes, void **ret_base);
+	/* Commit a page-aligned part of a reservation. -ENOMEM when the kernel will not promise it. */
+	int (*commit)(void *base, size_t bytes);
+	/* Reserve and commit in one step. */
+	int (*map)(size_t bytes, size_t align_bytes, void **ret_base);
+	/* Give the pages back and keep the address range committed and zeroed. */
+	int (*purge)(void *base, size_t bytes);
+	/* Give pages and address range back. */
+	int (*unmap)(void *base, size_t bytes);
+	/*
+	 * Resize a mapping made by `map`, keeping its contents: in place when `target` is NULL, else onto
+	 * `target`, a reservation of new_bytes that the mapping replaces.
+	 */
+	int (*remap)(void *base, size_t old_bytes, size_t new_bytes, void *target);
+	/* Ask for (huge = 1) or against (huge = 0) huge pages; a hint. */
+	int (*advise_huge)(void *base, size_t bytes, int huge);
+};
+
+extern const struct ebbi_vm ebbi_vm_kernel;
+
+/* The kernel's page size: 4, 16 or 64 KiB. Constant after the first call; any thread. */
+size_t ebbi_vm_page_bytes(void);
+
+/* Soft RLIMIT_AS, SIZE_MAX when there is none or it cannot be read. */
+size_t ebbi_vm_address_limit_bytes(void);
+
+#endif

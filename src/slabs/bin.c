@@ -1,0 +1,278 @@
+#include "slabs/bin.h"
+
+#include <errno.h>
+
+#include "platform/report.h"
+#include "slabs/binqueue.h"
+
+/* A claim of this many slots is worth keeping as a word; fewer are unpacked into pointers. */
+#define WORD_WORTH 16u
+
+void ebbi_store_init(struct ebbi_store *store, const struct ebbi_vm *vm, size_t page_bytes,
+		     enum ebbi_huge_advice advice)
+{
+	ebbi_pages_init(&store->pages, vm, page_bytes, advice);
+	ebbi_meta_init(&store->meta, vm, page_bytes);
+	for (unsigned size_class = 0; size_class < EBBI_CLASSES; size_class++) {
+		struct ebbi_bin *bin = &store->bins[size_class];
+
+		ebbi_lock_init(&bin->lock, EBBI_RANK_BIN);
+		bin->size_class = size_class;
+		for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++)
+			ebbi_list_init(&bin->queues[queue]);
+		ebbi_list_init(&bin->look);
+	}
+}
+
+/* A new slab, all slots free, on no queue. No lock is held. */
+static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_class)
+{
+	size_t pages = ebbi_pages_round(&store->pages, ebbi_sizes[size_class].slab_pages);
+	struct ebbi_slab *slab = ebbi_meta_alloc(&store->meta, ebbi_slab_descriptor_bytes(size_class));
+	uintptr_t base;
+
+	if (slab == NULL)
+		return NULL;
+	if (ebbi_pages_alloc(&store->pages, pages, 1, &base) != 0) {
+		ebbi_meta_free(&store->meta, slab, ebbi_slab_descriptor_bytes(size_class));
+		return NULL;
+	}
+	ebbi_slab_init(slab, size_class, base, (unsigned)pages);
+	slab->resident = ebbi_pagemap_bits_load(EBBI_PAGE_RESIDENT, base, (unsigned)pages);
+	slab->purged = ebbi_pagemap_bits_load(EBBI_PAGE_PURGED, base, (unsigned)pages) & ~slab->resident;
+	for (unsigned page = 0; page < pages; page++)
+		ebbi_pagemap_set(base + ((uintptr_t)page << EBBI_PAGE_SHIFT), ebbi_entry_slab(slab, page, size_class));
+	return slab;
+}
+
+void ebbi_slab_destroy(struct ebbi_store *store, struct ebbi_slab *slab)
+{
+	ebbi_pages_free_known(&store->pages, slab->base, slab->pages, slab->resident, slab->aged, slab->purged);
+	ebbi_meta_free(&store->meta, slab, ebbi_slab_descriptor_bytes(slab->size_class));
+}
+
+void ebbi_bin_add_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
+{
+	bin->slabs++;
+	bin->resident_pages += ebbi_bit_count(slab->resident);
+	ebbi_bin_requeue_locked(bin, slab);
+	ebbi_bin_look_later_locked(bin, slab);
+}
+
+void ebbi_bin_drop_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
+{
+	if (slab->queue != EBBI_SLAB_QUEUE_NONE)
+		bin->empty_slabs--;
+	ebbi_list_remove(&slab->link);
+	ebbi_list_remove(&slab->look);
+	bin->slabs--;
+	bin->resident_pages -= ebbi_bit_count(slab->resident);
+	bin->hole_pages -= slab->hole_pages;
+}
+
+void ebbi_bin_requeue_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
+{
+	unsigned slots = ebbi_sizes[slab->size_class].slots;
+	unsigned queue = EBBI_SLAB_QUEUE_NONE;
+
+	if (slab->nfree > 0)
+		queue = slab->nfree == slots ? EBBI_BIN_QUEUES - 1 : slab->nfree * EBBI_BIN_QUEUES / slots;
+	if (queue == slab->queue)
+		return;
+	ebbi_list_remove(&slab->link);
+	slab->queue = (uint8_t)queue;
+	if (queue != EBBI_SLAB_QUEUE_NONE)
+		ebbi_list_push_front(&bin->queues[queue], &slab->link);
+}
+
+void ebbi_bin_look_later_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
+{
+	if (slab->looked_at)
+		return;
+	slab->looked_at = true;
+	ebbi_list_push_back(&bin->look, &slab->look);
+}
+
+static struct ebbi_slab *fullest_locked(struct ebbi_bin *bin)
+{
+	for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++)
+		if (!ebbi_list_is_empty(&bin->queues[queue]))
+			return EBBI_CONTAINER(bin->queues[queue].next, struct ebbi_slab, link);
+	return NULL;
+}
+
+/* Claim up to `wanted` slots of one word. */
+static void claim_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, unsigned wanted, struct ebbi_taken *taken)
+{
+	bool was_empty = ebbi_slab_is_empty(slab);
+	unsigned resident = ebbi_bit_count(slab->resident);
+	unsigned refaults;
+	unsigned word = ebbi_slab_claim(slab, wanted, &taken->bits, &refaults);
+
+	taken->base = (char *)slab->base + (size_t)word * 64 * ebbi_sizes[slab->size_class].bytes;
+	bin->empty_slabs -= was_empty;
+	bin->used_slots += ebbi_bit_count(taken->bits);
+	bin->resident_pages += ebbi_bit_count(slab->resident) - resident;
+	bin->refault_pages += refaults;
+	ebbi_bin_requeue_locked(bin, slab);
+}
+
+static void take_locked(struct ebbi_bin *bin, unsigned wanted, void **slots, struct ebbi_taken *taken)
+{
+	size_t bytes = ebbi_sizes[bin->size_class].bytes;
+	struct ebbi_slab *slab;
+
+	while (wanted > 0 && (slab = fullest_locked(bin)) != NULL) {
+		unsigned got;
+
+		claim_locked(bin, slab, wanted, taken);
+		got = ebbi_bit_count(taken->bits);
+		if (got == wanted || got >= WORD_WORTH)
+			return;
+		wanted -= got;
+		/* Highest first: the cache is a stack, so the lowest address is handed out first. */
+		for (; taken->bits != 0; taken->bits &= ~((uint64_t)1 << ebbi_bit_highest(taken->bits)))
+			slots[taken->count++] = taken->base + ebbi_bit_highest(taken->bits) * bytes;
+	}
+}
+
+int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, unsigned wanted, void **slots,
+		  struct ebbi_taken *ret_taken)
+{
+	struct ebbi_bin *bin = &store->bins[size_class];
+	struct ebbi_taken taken = {0};
+	struct ebbi_slab *slab;
+
+	ebbi_lock_acquire(&bin->lock);
+	bin->refills++;
+	take_locked(bin, wanted, slots, &taken);
+	ebbi_lock_release(&bin->lock);
+	if (taken.count == 0 && taken.bits == 0) {
+		slab = slab_create(store, size_class);
+		if (slab == NULL)
+			return -ENOMEM;
+		ebbi_lock_acquire(&bin->lock);
+		bin->empty_slabs++;
+		ebbi_bin_add_locked(bin, slab);
+		take_locked(bin, wanted, slots, &taken);
+		ebbi_lock_release(&bin->lock);
+	}
+	*ret_taken = taken;
+	return 0;
+}
+
+/*
+ * After slots were put into `slab`: to the right queue, or, when it ran empty and another empty one
+ * is kept already, off the bin and onto `leaving`.
+ */
+static void settle_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, struct ebbi_list *leaving)
+{
+	ebbi_bin_requeue_locked(bin, slab);
+	ebbi_bin_look_later_locked(bin, slab);
+	if (!ebbi_slab_is_empty(slab))
+		return;
+	bin->empty_slabs++;
+	if (bin->empty_slabs > 1) {
+		ebbi_bin_drop_locked(bin, slab);
+		ebbi_list_push_back(leaving, &slab->link);
+	}
+}
+
+void ebbi_bin_destroy_leaving(struct ebbi_store *store, struct ebbi_list *leaving)
+{
+	while (!ebbi_list_is_empty(leaving)) {
+		struct ebbi_slab *slab = EBBI_CONTAINER(leaving->next, struct ebbi_slab, link);
+
+		ebbi_list_remove(&slab->link);
+		ebbi_slab_destroy(store, slab);
+	}
+}
+
+static void put_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, const void *slot, struct ebbi_list *leaving)
+{
+	uint32_t offset = (uint32_t)((uintptr_t)slot - slab->base);
+
+	if (EBBI_UNLIKELY(!ebbi_slab_put(slab, ebbi_slot_index(bin->size_class, offset))))
+		ebbi_report_double_free_slot(slot, ebbi_sizes[bin->size_class].bytes);
+	/* The queue changes every few dozen slots; an empty slab passes the last queue's bound. */
+	if (EBBI_UNLIKELY(slab->queue == EBBI_SLAB_QUEUE_NONE || !slab->looked_at ||
+			  slab->nfree * EBBI_BIN_QUEUES >= (slab->queue + 1u) * ebbi_sizes[bin->size_class].slots))
+		settle_locked(bin, slab, leaving);
+}
+
+void ebbi_bin_give(struct ebbi_store *store, unsigned size_class, void *const *slots, unsigned count)
+{
+	struct ebbi_bin *bin = &store->bins[size_class];
+	struct ebbi_slab *slabs[EBBI_GIVE_MOST];
+	struct ebbi_list leaving;
+
+	/* Find all descriptors first: the misses overlap, and none of them is paid under the lock. */
+	for (unsigned i = 0; i < count; i++) {
+		slabs[i] = ebbi_entry_slab_pointer(ebbi_pagemap_get((uintptr_t)slots[i]));
+		if (EBBI_UNLIKELY(slabs[i] == NULL))
+			ebbi_report_foreign("free", slots[i]);
+		__builtin_prefetch(slabs[i], 1);
+	}
+	ebbi_list_init(&leaving);
+	ebbi_lock_acquire(&bin->lock);
+	bin->used_slots -= count;
+	for (unsigned i = 0; i < count; i++)
+		put_locked(bin, slabs[i], slots[i], &leaving);
+	ebbi_lock_release(&bin->lock);
+	ebbi_bin_destroy_leaving(store, &leaving);
+}
+
+void ebbi_bin_give_bits(struct ebbi_store *store, unsigned size_class, uint64_t bits, char *base)
+{
+	struct ebbi_bin *bin = &store->bins[size_class];
+	size_t bytes = ebbi_sizes[size_class].bytes;
+	struct ebbi_slab *slab = ebbi_entry_slab_pointer(ebbi_pagemap_get((uintptr_t)base));
+	struct ebbi_list leaving;
+
+	ebbi_list_init(&leaving);
+	ebbi_lock_acquire(&bin->lock);
+	bin->used_slots -= ebbi_bit_count(bits);
+	for (; bits != 0; bits &= bits - 1)
+		put_locked(bin, slab, base + ebbi_bit_lowest(bits) * bytes, &leaving);
+	ebbi_lock_release(&bin->lock);
+	ebbi_bin_destroy_leaving(store, &leaving);
+}
+
+bool ebbi_bin_slot_is_free(struct ebbi_store *store, uint64_t entry, const void *pointer)
+{
+	unsigned size_class = ebbi_entry_kind(entry);
+	struct ebbi_bin *bin = &store->bins[size_class];
+	struct ebbi_slab *slab = ebbi_entry_slab_pointer(entry);
+	unsigned index = ebbi_slot_index(size_class, ebbi_entry_slab_offset(entry, (uintptr_t)pointer));
+	bool is_free;
+
+	ebbi_lock_acquire(&bin->lock);
+	is_free = (slab->free[index / 64] >> index % 64 & 1) != 0;
+	ebbi_lock_release(&bin->lock);
+	return is_free;
+}
+
+void ebbi_bin_check(struct ebbi_store *store, unsigned size_class)
+{
+	struct ebbi_bin *bin = &store->bins[size_class];
+	size_t free_slots = 0;
+	unsigned empty = 0;
+
+	ebbi_lock_acquire(&bin->lock);
+	for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++) {
+		for (struct ebbi_list *at = bin->queues[queue].next; at != &bin->queues[queue]; at = at->next) {
+			struct ebbi_slab *slab = EBBI_CONTAINER(at, struct ebbi_slab, link);
+
+			ebbi_slab_check(slab);
+			if (slab->queue != queue || slab->nfree == 0)
+				ebbi_report_internal("a slab is on the wrong queue");
+			free_slots += slab->nfree;
+			empty += ebbi_slab_is_empty(slab);
+		}
+	}
+	if (empty != bin->empty_slabs)
+		ebbi_report_internal("a bin's count of empty slabs is wrong");
+	if (bin->slabs * ebbi_sizes[size_class].slots < bin->used_slots + free_slots)
+		ebbi_report_internal("a bin counts more slots than it has");
+	ebbi_lock_release(&bin->lock);
+}

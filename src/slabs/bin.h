@@ -1,0 +1,86 @@
+/*
+ * bin.h: all slabs of one size class, and moving slots between them and threads' caches.
+ *
+ * Owns: struct ebbi_bin and the slabs on its lists. Slots leave in claims and come back in batches,
+ * under the bin's lock, which is held for a few hundred nanoseconds and never across a call to the
+ * kernel or to the layers below that could make one.
+ *
+ * Density: the fullest slab gives first, so that the emptier ones drain. A slab that runs empty goes
+ * back to the pages layer at once, except for one a bin, which waits for the next look.
+ *
+ * Never: looks into a thread's cache, reads an option.
+ * Threading: any thread. Lock rank BIN. Errors: -ENOMEM; misuse found on the way ends the process.
+ *
+ * Invariants (ebbi_bin_check): a slab is on the queue that its number of free slots says and on none
+ * when it has none; used_slots is the number of slots that are out; at most one slab is empty.
+ */
+#ifndef EBBI_SLABS_BIN_H
+#define EBBI_SLABS_BIN_H
+
+#include "pages/meta.h"
+#include "pages/pages.h"
+#include "slabs/slab.h"
+
+#define EBBI_BIN_QUEUES 4u
+#define EBBI_GIVE_MOST 128u
+
+struct ebbi_bin {
+	struct ebbi_lock lock; /* guards all that follows */
+	unsigned size_class;   /* set at boot */
+	struct ebbi_list queues[EBBI_BIN_QUEUES]; /* fullest slabs in the first */
+	struct ebbi_list look;   /* slabs in which slots became free since the last look, or that age */
+	unsigned empty_slabs;    /* on the queues */
+	size_t slabs;
+	size_t used_slots;
+	size_t resident_pages;
+	size_t hole_pages;       /* as of the last look */
+	uint64_t refault_pages;
+	uint64_t refills;        /* ebbi_bin_take calls */
+} __attribute__((aligned(EBBI_CACHE_LINE)));
+
+/* The bins with what they stand on. */
+struct ebbi_store {
+	struct ebbi_pages pages;
+	struct ebbi_meta meta;
+	struct ebbi_bin bins[EBBI_CLASSES];
+};
+
+/* Called once, before any other thread may use `store`. Makes no kernel call. */
+void ebbi_store_init(struct ebbi_store *store, const struct ebbi_vm *vm, size_t page_bytes,
+		     enum ebbi_huge_advice advice);
+
+/* What a take got: `count` pointers in the caller's array and the slots of `bits` behind `base`. */
+struct ebbi_taken {
+	unsigned count;
+	uint64_t bits;
+	char *base;
+};
+
+/*
+ * At least one and about `wanted` slots of the class (1 to 64): as many as convenient as a claim
+ * on one word, the rest as pointers in `slots`, which has room for `wanted`. -ENOMEM when there is
+ * no memory for a single one.
+ */
+int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, unsigned wanted, void **slots,
+		  struct ebbi_taken *ret_taken);
+
+/* Give back `count` (1 to EBBI_GIVE_MOST) slots of this class. Ends the process on a double free. */
+void ebbi_bin_give(struct ebbi_store *store, unsigned size_class, void *const *slots, unsigned count);
+
+/* Give back the slots of `bits` behind `base`, as they came from ebbi_bin_take. */
+void ebbi_bin_give_bits(struct ebbi_store *store, unsigned size_class, uint64_t bits, char *base);
+
+/*
+ * One look at the bin: pages without a slot that is out are given back when they were so at the last
+ * look (at once when `everything`), the others are marked. Returns pages given back; *ret_left
+ * grows by the pages that wait for a later look.
+ */
+size_t ebbi_bin_purge(struct ebbi_store *store, unsigned size_class, bool everything, size_t *ret_left);
+
+/* Is the slot at `pointer`, whose page has this entry, free in its slab? Takes the bin's lock. */
+bool ebbi_bin_slot_is_free(struct ebbi_store *store, uint64_t entry, const void *pointer);
+
+/* Ends the process when an invariant of the bin or of a slab on its queues does not hold. */
+void ebbi_bin_check(struct ebbi_store *store, unsigned size_class);
+
+#endif

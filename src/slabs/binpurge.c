@@ -1,0 +1,148 @@
+#include "slabs/binqueue.h"
+
+/* A slab on its way through a purge: its free slots on `pages` are withdrawn. */
+struct purging {
+	struct ebbi_slab *slab;
+	uint64_t pages;
+	uint64_t done; /* the part of `pages` the kernel took */
+};
+
+/* Only whole pages of the kernel can be given back. */
+static uint64_t whole_units(const struct ebbi_pages *pages, uint64_t holes)
+{
+	unsigned unit = (unsigned)pages->unit_pages;
+	uint64_t whole = 0;
+
+	if (unit == 1)
+		return holes;
+	for (unsigned page = 0; page < 64; page += unit) {
+		uint64_t mask = ebbi_bit_range(page, unit);
+
+		if ((holes & mask) == mask)
+			whole |= mask;
+	}
+	return whole;
+}
+
+/* One slab: what can go now is withdrawn and returned, the rest is marked for the next look. */
+static uint64_t look_locked(struct ebbi_store *store, struct ebbi_bin *bin, struct ebbi_slab *slab, bool everything,
+			    size_t *ret_left)
+{
+	uint64_t holes = whole_units(&store->pages, ebbi_slab_holes(slab));
+	uint64_t going = everything ? holes : holes & slab->aged;
+	unsigned count = ebbi_bit_count(holes & ~going);
+
+	bin->hole_pages += count;
+	bin->hole_pages -= slab->hole_pages;
+	slab->hole_pages = (uint8_t)count;
+	slab->aged = holes & ~going;
+	slab->looked_at = false;
+	ebbi_list_remove(&slab->look);
+	*ret_left += count;
+	if (count > 0)
+		ebbi_bin_look_later_locked(bin, slab);
+	if (going != 0) {
+		bin->empty_slabs -= ebbi_slab_is_empty(slab);
+		(void)ebbi_slab_withdraw(slab, going);
+		ebbi_bin_requeue_locked(bin, slab);
+	}
+	return going;
+}
+
+/* Up to EBBI_PURGE_BATCH slabs with something to give back, from the `*looks` first on the list. */
+static unsigned collect_locked(struct ebbi_store *store, struct ebbi_bin *bin, bool everything, size_t *looks,
+			       struct ebbi_list *leaving, struct purging batch[EBBI_PURGE_BATCH], size_t *ret_left)
+{
+	unsigned collected = 0;
+
+	for (; *looks > 0 && collected < EBBI_PURGE_BATCH && !ebbi_list_is_empty(&bin->look); (*looks)--) {
+		struct ebbi_slab *slab = EBBI_CONTAINER(bin->look.next, struct ebbi_slab, look);
+		bool old = everything || (slab->resident & ~slab->aged) == 0;
+
+		if (ebbi_slab_is_empty(slab) && old) {
+			/* The kept empty slab: to the pages layer, which gives its pages back. */
+			ebbi_bin_drop_locked(bin, slab);
+			ebbi_list_push_back(leaving, &slab->link);
+			continue;
+		}
+		batch[collected] = (struct purging){.slab = slab};
+		batch[collected].pages = look_locked(store, bin, slab, everything, ret_left);
+		collected += batch[collected].pages != 0;
+	}
+	return collected;
+}
+
+/* No lock is held. Whatever the kernel refused stays resident. */
+static size_t purge_slab(struct ebbi_store *store, struct purging *purging)
+{
+	uint64_t left = purging->pages;
+	size_t purged = 0;
+
+	while (left != 0) {
+		unsigned first = ebbi_bit_lowest(left);
+		uint64_t behind = ~(left >> first);
+		unsigned count = behind == 0 ? 64 - first : ebbi_bit_lowest(behind);
+		uintptr_t start = purging->slab->base + ((uintptr_t)first << EBBI_PAGE_SHIFT);
+
+		left &= ~ebbi_bit_range(first, count);
+		if (!ebbi_pages_purge_stretch(&store->pages, start, count))
+			continue;
+		purging->done |= ebbi_bit_range(first, count);
+		purged += count;
+	}
+	return purged;
+}
+
+/* Slots back into circulation; a slab that is empty now may leave. */
+static void restore_locked(struct ebbi_bin *bin, const struct purging *purging, struct ebbi_list *leaving)
+{
+	struct ebbi_slab *slab = purging->slab;
+
+	(void)ebbi_slab_restore(slab, purging->pages);
+	slab->resident &= ~purging->done;
+	slab->purged |= purging->done;
+	bin->resident_pages -= ebbi_bit_count(purging->done);
+	ebbi_bin_requeue_locked(bin, slab);
+	if (!ebbi_slab_is_empty(slab))
+		return;
+	bin->empty_slabs++;
+	if (bin->empty_slabs > 1) {
+		ebbi_bin_drop_locked(bin, slab);
+		ebbi_list_push_back(leaving, &slab->link);
+	}
+}
+
+static size_t count_looks_locked(const struct ebbi_bin *bin)
+{
+	size_t count = 0;
+
+	for (const struct ebbi_list *at = bin->look.next; at != &bin->look; at = at->next)
+		count++;
+	return count;
+}
+
+size_t ebbi_bin_purge(struct ebbi_store *store, unsigned size_class, bool everything, size_t *ret_left)
+{
+	struct ebbi_bin *bin = &store->bins[size_class];
+	struct purging batch[EBBI_PURGE_BATCH];
+	struct ebbi_list leaving;
+	size_t purged = 0;
+	size_t looks;
+	unsigned collected;
+
+	ebbi_list_init(&leaving);
+	ebbi_lock_acquire(&bin->lock);
+	looks = count_looks_locked(bin);
+	while (looks > 0 && !ebbi_list_is_empty(&bin->look)) {
+		collected = collect_locked(store, bin, everything, &looks, &leaving, batch, ret_left);
+		ebbi_lock_release(&bin->lock);
+		for (unsigned i = 0; i < collected; i++)
+			purged += purge_slab(store, &batch[i]);
+		ebbi_lock_acquire(&bin->lock);
+		for (unsigned i = 0; i < collected; i++)
+			restore_locked(bin, &batch[i], &leaving);
+	}
+	ebbi_lock_release(&bin->lock);
+	ebbi_bin_destroy_leaving(store, &leaving);
+	return purged;
+}

@@ -1,0 +1,26 @@
+/*
+ * binqueue.h: a bin's lists, for the files of this layer.
+ *
+ * Owns: which list a slab is on. Never: calls the kernel, except in the two destroy functions, which
+ * need no lock. Threading: `_locked` needs the bin's lock. Errors: none.
+ */
+#ifndef EBBI_SLABS_BINQUEUE_H
+#define EBBI_SLABS_BINQUEUE_H
+
+#include "slabs/bin.h"
+
+/* A slab joins the bin; the caller counts it in empty_slabs when it is empty. */
+void ebbi_bin_add_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
+/* An empty slab leaves the bin. */
+void ebbi_bin_drop_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
+/* To the queue that its number of free slots says. */
+void ebbi_bin_requeue_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
+/* Onto the list of slabs that the next ebbi_bin_purge looks at. */
+void ebbi_bin_look_later_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
+
+/* Span to the pages layer, descriptor to the metadata. The slab is on no list. */
+void ebbi_slab_destroy(struct ebbi_store *store, struct ebbi_slab *slab);
+/* All slabs linked to `leaving`. */
+void ebbi_bin_destroy_leaving(struct ebbi_store *store, struct ebbi_list *leaving);
+
+#endif

@@ -1,0 +1,289 @@
+#include "slabs/large.h"
+
+#include <errno.h>
+#include <string.h>
+
+/*
+ * A retained mapping serves requests of at least four fifths of its size: beyond that the part that
+ * nobody asked for weighs more than a new mapping costs.
+ */
+#define REUSE_PART_OF 5u
+#define REUSE_PART 4u
+
+/* Retained mappings may hold this many bytes, or an eighth of what lives in mappings, if that is more. */
+#define RETAIN_BYTES ((size_t)32 << 20)
+#define RETAIN_LIVE_PART 8u
+
+void ebbi_large_init(struct ebbi_large *large, struct ebbi_store *store)
+{
+	large->store = store;
+	ebbi_lock_init(&large->lock, EBBI_RANK_PAGES);
+}
+
+/* Bytes to pages, rounded up to the kernel's; 0 when that does not fit. */
+static size_t pages_for(const struct ebbi_large *large, size_t bytes)
+{
+	if (bytes > (size_t)1 << (EBBI_ADDRESS_BITS - 1))
+		return 0;
+	return ebbi_pages_round(&large->store->pages, ebbi_divide_up(bytes, EBBI_PAGE_BYTES));
+}
+
+/* Zero those pages of a fresh run that may hold old bytes. */
+static void zero_resident(uintptr_t base, size_t pages)
+{
+	uintptr_t start;
+	size_t length;
+
+	while (ebbi_pagemap_bits_next(EBBI_PAGE_RESIDENT, &base, &pages, &start, &length))
+		memset((void *)start, 0, length << EBBI_PAGE_SHIFT);
+}
+
+static int run_alloc(struct ebbi_large *large, size_t pages, size_t align_bytes, enum ebbi_content content,
+		     void **ret_block)
+{
+	size_t align_pages = ebbi_max_size(align_bytes >> EBBI_PAGE_SHIFT, 1);
+	uintptr_t base;
+	int error = ebbi_pages_alloc(&large->store->pages, pages, align_pages, &base);
+
+	if (error != 0)
+		return error;
+	ebbi_pagemap_set(base, ebbi_entry_run(EBBI_KIND_RUN, pages));
+	ebbi_fetch_add_relaxed(&large->run_pages, pages);
+	ebbi_fetch_add_relaxed(&large->refault_pages, ebbi_pagemap_bits_count(EBBI_PAGE_PURGED, base, pages));
+	if (content == EBBI_CONTENT_ZERO)
+		zero_resident(base, pages);
+	*ret_block = (void *)base;
+	return 0;
+}
+
+/* The smallest retained mapping that serves; it leaves the list. */
+static bool retained_take(struct ebbi_large *large, size_t pages, size_t align_bytes, struct ebbi_retained *ret_mapping)
+{
+	unsigned best = EBBI_RETAIN_SLOTS;
+
+	ebbi_lock_acquire(&large->lock);
+	for (unsigned i = 0; i < large->retained_count; i++) {
+		const struct ebbi_retained *at = &large->retained[i];
+
+		if (at->pages >= pages && at->pages / REUSE_PART_OF * REUSE_PART <= pages &&
+		    (at->base & (align_bytes - 1)) == 0 &&
+		    (best == EBBI_RETAIN_SLOTS || at->pages < large->retained[best].pages))
+			best = i;
+	}
+	if (best != EBBI_RETAIN_SLOTS) {
+		*ret_mapping = large->retained[best];
+		large->retained_pages -= ret_mapping->pages;
+		large->retained[best] = large->retained[--large->retained_count];
+	}
+	ebbi_lock_release(&large->lock);
+	return best != EBBI_RETAIN_SLOTS;
+}
+
+/* Keep a mapping for later; false when there is no room. */
+static bool retained_put(struct ebbi_large *large, uintptr_t base, size_t pages)
+{
+	size_t most = ebbi_max_size(RETAIN_BYTES >> EBBI_PAGE_SHIFT,
+				    ebbi_load_relaxed(&large->mapping_pages) / RETAIN_LIVE_PART);
+	bool kept = false;
+
+	ebbi_lock_acquire(&large->lock);
+	if (large->retained_count < EBBI_RETAIN_SLOTS && large->retained_pages + pages <= most) {
+		large->retained[large->retained_count++] = (struct ebbi_retained){base, pages, false};
+		large->retained_pages += pages;
+		kept = true;
+	}
+	ebbi_lock_release(&large->lock);
+	return kept;
+}
+
+static int mapping_new(struct ebbi_large *large, size_t pages, size_t align_bytes, enum ebbi_kind kind, uintptr_t *ret_base)
+{
+	const struct ebbi_vm *vm = large->store->pages.vm;
+	size_t bytes = pages << EBBI_PAGE_SHIFT;
+	void *base;
+	int error = vm->map(bytes, align_bytes, &base);
+
+	if (error != 0)
+		return error;
+	error = ebbi_pagemap_cover(vm, (uintptr_t)base, pages);
+	if (error != 0) {
+		(void)vm->unmap(base, bytes);
+		return error;
+	}
+	ebbi_pagemap_set((uintptr_t)base, ebbi_entry_run(kind, pages));
+	ebbi_fetch_add_relaxed(&large->map_calls, 1);
+	ebbi_fetch_add_relaxed(&large->mapping_pages, pages);
+	*ret_base = (uintptr_t)base;
+	return 0;
+}
+
+static int mapping_alloc(struct ebbi_large *large, size_t pages, size_t align_bytes, enum ebbi_content content,
+			 void **ret_block)
+{
+	struct ebbi_retained mapping;
+	uintptr_t base;
+	int error;
+
+	if (retained_take(large, pages, align_bytes, &mapping)) {
+		ebbi_pagemap_set(mapping.base, ebbi_entry_run(EBBI_KIND_MAPPING, mapping.pages));
+		ebbi_fetch_add_relaxed(&large->mapping_pages, mapping.pages);
+		if (content == EBBI_CONTENT_ZERO)
+			memset((void *)mapping.base, 0, mapping.pages << EBBI_PAGE_SHIFT);
+		*ret_block = (void *)mapping.base;
+		return 0;
+	}
+	error = mapping_new(large, pages, align_bytes, EBBI_KIND_MAPPING, &base);
+	if (error == 0)
+		*ret_block = (void *)base;
+	return error;
+}
+
+int ebbi_large_alloc(struct ebbi_large *large, size_t bytes, size_t align_bytes, enum ebbi_content content,
+		     void **ret_block)
+{
+	size_t pages = pages_for(large, bytes);
+
+	align_bytes = ebbi_max_size(align_bytes, EBBI_PAGE_BYTES);
+	if (pages == 0)
+		return -ENOMEM;
+	if (bytes < EBBI_MAPPING_LEAST && align_bytes < EBBI_MAPPING_LEAST)
+		return run_alloc(large, pages, align_bytes, content, ret_block);
+	return mapping_alloc(large, pages, align_bytes, content, ret_block);
+}
+
+int ebbi_large_alloc_nested(struct ebbi_large *large, size_t bytes, size_t align_bytes, void **ret_block)
+{
+	size_t pages = pages_for(large, bytes);
+	uintptr_t base;
+	int error;
+
+	if (pages == 0)
+		return -ENOMEM;
+	error = mapping_new(large, pages, ebbi_max_size(align_bytes, EBBI_PAGE_BYTES), EBBI_KIND_NESTED, &base);
+	if (error == 0)
+		*ret_block = (void *)base;
+	return error;
+}
+
+static void unmap(struct ebbi_large *large, uintptr_t base, size_t pages)
+{
+	struct ebbi_pages *store = &large->store->pages;
+	int error = store->vm->unmap((void *)base, pages << EBBI_PAGE_SHIFT);
+
+	/* munmap can fail where a mapping would have to be split beyond max_map_count: empty it at least. */
+	if (error != 0)
+		error = store->vm->purge((void *)base, pages << EBBI_PAGE_SHIFT);
+	ebbi_pages_count_purge(store, pages, error == 0);
+}
+
+void ebbi_large_free(struct ebbi_large *large, void *block, uint64_t entry)
+{
+	uintptr_t base = (uintptr_t)block;
+	size_t pages = ebbi_entry_run_pages(entry);
+
+	if (ebbi_entry_kind(entry) == EBBI_KIND_RUN) {
+		ebbi_fetch_sub_relaxed(&large->run_pages, pages);
+		ebbi_pages_free(&large->store->pages, base, pages);
+		return;
+	}
+	ebbi_pagemap_set(base, 0);
+	ebbi_fetch_sub_relaxed(&large->mapping_pages, pages);
+	if (ebbi_entry_kind(entry) == EBBI_KIND_NESTED || !retained_put(large, base, pages))
+		unmap(large, base, pages);
+}
+
+static bool run_resize_try(struct ebbi_large *large, uintptr_t base, size_t have, size_t pages)
+{
+	struct ebbi_pages *store = &large->store->pages;
+
+	if (pages > have && !ebbi_pages_extend_try(store, base, have, pages - have))
+		return false;
+	ebbi_pagemap_set(base, ebbi_entry_run(EBBI_KIND_RUN, pages));
+	if (pages < have)
+		ebbi_pages_free(store, base + ((uintptr_t)pages << EBBI_PAGE_SHIFT), have - pages);
+	ebbi_fetch_add_relaxed(&large->run_pages, pages - have);
+	return true;
+}
+
+/* Move the pages of a mapping to a new range that the page map knows before anything is moved. */
+static bool mapping_move_try(struct ebbi_large *large, void *block, size_t have, size_t pages, void **ret_block)
+{
+	const struct ebbi_vm *vm = large->store->pages.vm;
+	size_t bytes = pages << EBBI_PAGE_SHIFT;
+	void *target;
+
+	if (vm->reserve(bytes, EBBI_PAGE_BYTES, &target) != 0)
+		return false;
+	if (ebbi_pagemap_cover(vm, (uintptr_t)target, 1) == 0 &&
+	    vm->remap(block, have << EBBI_PAGE_SHIFT, bytes, target) == 0) {
+		*ret_block = target;
+		return true;
+	}
+	(void)vm->unmap(target, bytes);
+	return false;
+}
+
+static bool mapping_resize_try(struct ebbi_large *large, void *block, uint64_t entry, size_t pages, void **ret_block)
+{
+	const struct ebbi_vm *vm = large->store->pages.vm;
+	size_t have = ebbi_entry_run_pages(entry);
+	void *moved = block;
+
+	/* The old entry goes first: the addresses may belong to somebody else as soon as they are free. */
+	ebbi_pagemap_set((uintptr_t)block, 0);
+	if (vm->remap(block, have << EBBI_PAGE_SHIFT, pages << EBBI_PAGE_SHIFT, NULL) != 0 &&
+	    !mapping_move_try(large, block, have, pages, &moved)) {
+		ebbi_pagemap_set((uintptr_t)block, entry);
+		return false;
+	}
+	ebbi_pagemap_set((uintptr_t)moved, ebbi_entry_run(EBBI_KIND_MAPPING, pages));
+	ebbi_fetch_add_relaxed(&large->map_calls, 1);
+	ebbi_fetch_add_relaxed(&large->mapping_pages, pages - have);
+	*ret_block = moved;
+	return true;
+}
+
+bool ebbi_large_resize_try(struct ebbi_large *large, void *block, uint64_t entry, size_t bytes, void **ret_block)
+{
+	size_t have = ebbi_entry_run_pages(entry);
+	size_t pages = pages_for(large, bytes);
+
+	if (pages == 0)
+		return false;
+	*ret_block = block;
+	if (pages == have)
+		return true;
+	if (ebbi_entry_kind(entry) == EBBI_KIND_RUN)
+		return bytes < EBBI_MAPPING_LEAST && run_resize_try(large, (uintptr_t)block, have, pages);
+	if (ebbi_entry_kind(entry) != EBBI_KIND_MAPPING || bytes < EBBI_MAPPING_LEAST)
+		return false;
+	return mapping_resize_try(large, block, entry, pages, ret_block);
+}
+
+size_t ebbi_large_purge(struct ebbi_large *large, bool everything, size_t *ret_left)
+{
+	struct ebbi_retained going[EBBI_RETAIN_SLOTS];
+	unsigned count = 0;
+	size_t purged = 0;
+
+	ebbi_lock_acquire(&large->lock);
+	for (unsigned i = 0; i < large->retained_count;) {
+		struct ebbi_retained *at = &large->retained[i];
+
+		if (!everything && !at->aged) {
+			at->aged = true;
+			i++;
+			continue;
+		}
+		going[count++] = *at;
+		large->retained_pages -= at->pages;
+		*at = large->retained[--large->retained_count];
+	}
+	*ret_left += large->retained_pages;
+	ebbi_lock_release(&large->lock);
+	for (unsigned i = 0; i < count; i++) {
+		unmap(large, going[i].base, going[i].pages);
+		purged += going[i].pages;
+	}
+	return purged;
+}

@@ -1,0 +1,79 @@
+/*
+ * sizes.h: size classes.
+ *
+ * Owns: the table of slot sizes and everything computed from it. Never: changes after the build;
+ * there is no state. Threading: constant data. Errors: none.
+ *
+ * Slots are multiples of 16 bytes: every 16 up to 128, then four a doubling up to 32 KiB, so that
+ * rounding wastes at most a fifth above 128 bytes. Larger requests are runs of pages.
+ *
+ * Class 0 is no class. A slab of class c is `slab_pages` 4 KiB pages long and holds `slots` slots;
+ * sizes.def is where the spans are chosen.
+ *
+ * Dividing by a slot size is a multiplication: with magic = ceil(2^32 / size), offset * magic >> 32
+ * is offset / size for every offset below 2^18 (unit/slabs/sizes.c tries all of them), and offset
+ * is a multiple of size exactly when the low half of the product is below magic (D. Lemire,
+ * O. Kaser, N. Kurz, "Faster remainder by direct computation", 2019).
+ */
+#ifndef EBBI_SLABS_SIZES_H
+#define EBBI_SLABS_SIZES_H
+
+#include <stdint.h>
+
+#include "base/bits.h"
+
+#define EBBI_ALIGNMENT ((size_t)16)
+
+enum {
+	EBBI_CLASS_NONE,
+#define EBBI_SIZE(bytes, pages) EBBI_CLASS_##bytes,
+#include "slabs/sizes.def"
+#undef EBBI_SIZE
+	EBBI_CLASSES
+};
+
+#define EBBI_SMALL_MOST ((size_t)32768)
+#define EBBI_SLAB_PAGES_MOST 64u
+#define EBBI_SLAB_SLOTS_MOST 2048u
+
+struct ebbi_size {
+	uint32_t bytes;
+	uint32_t magic;
+	uint16_t slots;      /* in a slab */
+	uint16_t slab_pages; /* 4 KiB pages in a slab */
+};
+
+extern const struct ebbi_size ebbi_sizes[EBBI_CLASSES];
+
+/* The class of requests of (i * 16 - 15) to i * 16 bytes; request 0 counts as 1. */
+#define EBBI_CLASS_TABLE_MOST ((size_t)1024)
+extern const uint8_t ebbi_class_table[EBBI_CLASS_TABLE_MOST / 16 + 1];
+
+/* `bytes` must be above 128: its power of two and the two bits behind the leading one. */
+static inline unsigned ebbi_class_by_bits(size_t bytes)
+{
+	unsigned high = ebbi_bit_highest(bytes - 1); /* at least 7 */
+
+	return EBBI_CLASS_128 + 1 + (high - 7) * 4 + (unsigned)((bytes - 1) >> (high - 2) & 3);
+}
+
+/* The smallest class whose slots hold `bytes`, which must be at most EBBI_SMALL_MOST. */
+static inline unsigned ebbi_class_of(size_t bytes)
+{
+	if (EBBI_LIKELY(bytes <= EBBI_CLASS_TABLE_MOST))
+		return ebbi_class_table[(bytes + 15) >> 4];
+	return ebbi_class_by_bits(bytes);
+}
+
+static inline uint32_t ebbi_slot_index(unsigned size_class, uint32_t offset)
+{
+	return (uint32_t)((uint64_t)offset * ebbi_sizes[size_class].magic >> 32);
+}
+
+/* `offset` is the start of a slot. */
+static inline bool ebbi_slot_starts_at(uint32_t magic, uint32_t offset)
+{
+	return offset * magic < magic;
+}
+
+#endif
