@@ -86,7 +86,7 @@ static const char *check_name = "main";
 		const char *check_a = (a); \
 		const char *check_b = (b); \
 		__atomic_fetch_add(&check_done, 1, __ATOMIC_RELAXED); \
-		if (!check_a || !check_b || strcmp(check_a, check_b)) \
+		if (!check_a || !check_b || strcmp(check_a, check_b) != 0) \
 			CHECK_FAIL("%s == %s: \"%s\" against \"%s\"", #a, #b, check_a ? check_a : "(null)", \
 				   check_b ? check_b : "(null)"); \
 	} while (0)
@@ -94,7 +94,7 @@ static const char *check_name = "main";
 #define CHECK_MEM_EQ(a, b, bytes) \
 	do { \
 		__atomic_fetch_add(&check_done, 1, __ATOMIC_RELAXED); \
-		if (memcmp((a), (b), (bytes))) \
+		if (memcmp((a), (b), (bytes)) != 0) \
 			CHECK_FAIL("%s and %s differ within %zu bytes", #a, #b, (size_t)(bytes)); \
 	} while (0)
 
