@@ -21,17 +21,17 @@ check-long:
 demo:
 	@scripts/bootstrap demo
 	@$(MAKE) --no-print-directory all
-	@bench/contacts/demo
+	@scripts/demo
 
 bench:
 	@scripts/bootstrap bench
 	@$(MAKE) --no-print-directory all
-	@bench/run
+	@scripts/bench
 
 bench-quick:
 	@scripts/bootstrap bench
 	@$(MAKE) --no-print-directory all
-	@bench/run --quick
+	@scripts/bench --quick
 
 install: all
 	@DESTDIR='$(DESTDIR)' cmake --install build/$(PRESET) --prefix '$(PREFIX)'
