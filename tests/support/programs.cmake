@@ -10,8 +10,6 @@
 #       the same, judged by `expect`
 #
 # EBB_SHARED_TARGET names the target of libebb.so.
-include_guard(GLOBAL)
-
 if(NOT DEFINED EBB_SHARED_TARGET)
 	set(EBB_SHARED_TARGET ebb_shared)
 endif()
@@ -20,13 +18,18 @@ set(EBB_SUPPORT_DIR ${CMAKE_CURRENT_LIST_DIR})
 # -fno-builtin: the calls under test must reach the library, not the optimiser.
 set(EBB_PROGRAM_FLAGS -fno-builtin -O1 -g)
 
-add_executable(ebb-test-expect ${EBB_SUPPORT_DIR}/expect.c)
-add_executable(ebb-test-refuse ${EBB_SUPPORT_DIR}/refuse.c)
+# Each area includes this file for its variables; the two launchers are built once.
+if(NOT TARGET ebb-test-expect)
+	add_executable(ebb-test-expect ${EBB_SUPPORT_DIR}/expect.c)
+	add_executable(ebb-test-refuse ${EBB_SUPPORT_DIR}/refuse.c)
+endif()
 
 function(ebb_test_program name)
 	foreach(target ${name} ${name}-linked)
 		add_executable(${target} ${ARGN})
 		target_include_directories(${target} PRIVATE ${EBB_SUPPORT_DIR})
+		# SYSTEM, as an installed header is.
+		target_include_directories(${target} SYSTEM PRIVATE ${EBB_SUPPORT_DIR}/../../include)
 		target_compile_options(${target} PRIVATE ${EBB_PROGRAM_FLAGS})
 		# No SHELL: one flag each; the library comes first, as in a real link line.
 		target_link_options(${target} PRIVATE -pthread)

@@ -1,0 +1,171 @@
+/*
+ * Signal handlers that allocate and free while they interrupt malloc and free. POSIX does not ask
+ * for this; programs do it. Blocks cross between handlers and the threads they interrupt.
+ *   signals timer    an interval timer, every 100 us
+ *   signals kill     pthread_kill at three threads
+ *   signals nested   the handler is interrupted by itself
+ *   signals large    blocks of large sizes
+ */
+#include "churn.h"
+
+#include <signal.h>
+#include <sys/time.h>
+
+#define MAILBOXES 64
+#define MAX_DEPTH 4
+
+struct letter {
+	size_t size;
+	uint64_t tag;
+	uint8_t bytes[];
+};
+
+/* Exchanged atomically (acquire and release): who takes a letter out owns it. */
+static struct letter *mailbox[MAILBOXES];
+static unsigned long handled;
+static unsigned max_bits = 12;
+static _Thread_local unsigned depth;
+static _Thread_local uint64_t handler_seed;
+
+static struct letter *letter_new(struct rng *rng)
+{
+	size_t size = rng_size(rng, max_bits);
+	struct letter *letter = hide(malloc(sizeof(*letter) + size));
+
+	CHECK(letter != NULL, "malloc");
+	letter->size = size;
+	letter->tag = rng_next(rng);
+	pattern_fill(letter->bytes, size, letter->tag);
+	return letter;
+}
+
+static void letter_free(struct letter *letter)
+{
+	if (letter == NULL)
+		return;
+	PATTERN_CHECK(letter->bytes, letter->size, letter->tag);
+	free(letter);
+}
+
+static struct letter *exchange(struct rng *rng, struct letter *letter)
+{
+	return __atomic_exchange_n(&mailbox[rng_below(rng, MAILBOXES)], letter, __ATOMIC_ACQ_REL);
+}
+
+static void handler(int number)
+{
+	int error = errno;
+	struct rng rng = { (handler_seed += 0x1234567u) + (uintptr_t)&error };
+
+	(void)number;
+	if (depth < MAX_DEPTH) {
+		depth++;
+		letter_free(exchange(&rng, letter_new(&rng)));
+		struct letter *mine[5];
+		for (int i = 0; i < 5; i++)
+			mine[i] = letter_new(&rng);
+		for (int i = 0; i < 5; i++)
+			letter_free(mine[i]);
+		uint8_t *grown = hide(realloc(letter_new(&rng), 3000));
+		CHECK(grown != NULL, "realloc in a handler");
+		free(grown);
+		depth--;
+	}
+	__atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED);
+	errno = error;
+}
+
+static void install(int number, int flags)
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = flags | SA_RESTART };
+
+	sigemptyset(&action.sa_mask);
+	CHECK(sigaction(number, &action, NULL) == 0, "sigaction");
+}
+
+static void interrupted_work(uint64_t seed, unsigned long steps)
+{
+	struct churn churn;
+	struct rng rng = { seed };
+
+	churn_init(&churn, seed, max_bits + 2);
+	for (unsigned long i = 0; i < steps; i++) {
+		churn_step(&churn);
+		free(hide(malloc(1 + i % 256)));
+		if (i % 8 == 0)
+			letter_free(exchange(&rng, letter_new(&rng)));
+	}
+	churn_free_all(&churn);
+}
+
+static void drain_mailboxes(void)
+{
+	for (unsigned i = 0; i < MAILBOXES; i++)
+		letter_free(__atomic_exchange_n(&mailbox[i], NULL, __ATOMIC_ACQ_REL));
+}
+
+static void with_timer(unsigned long milliseconds, int flags)
+{
+	struct itimerval often = { { 0, 100 }, { 0, 100 } };
+	struct itimerval never = { { 0, 0 }, { 0, 0 } };
+	uint64_t end = now_ns() + milliseconds * 1000000u;
+
+	install(SIGALRM, flags);
+	CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0, "setitimer");
+	for (uint64_t seed = 1; now_ns() < end; seed++)
+		interrupted_work(seed, 2000);
+	CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0, "setitimer");
+}
+
+static int stop_threads; /* atomic, relaxed */
+
+static void *target(void *argument)
+{
+	for (uint64_t seed = (uintptr_t)argument; !__atomic_load_n(&stop_threads, __ATOMIC_RELAXED);
+	     seed += 3)
+		interrupted_work(seed, 500);
+	return NULL;
+}
+
+static void with_kill(unsigned long milliseconds)
+{
+	pthread_t thread[3];
+	uint64_t end = now_ns() + milliseconds * 1000000u;
+	struct timespec pause = { 0, 20000 };
+
+	install(SIGUSR1, 0);
+	install(SIGUSR2, 0);
+	for (uintptr_t i = 0; i < 3; i++)
+		thread[i] = check_thread(target, (void *)(i + 1));
+	for (unsigned i = 0; now_ns() < end; i++) {
+		CHECK(pthread_kill(thread[i % 3], i % 2 == 0 ? SIGUSR1 : SIGUSR2) == 0, "pthread_kill");
+		nanosleep(&pause, NULL);
+	}
+	__atomic_store_n(&stop_threads, 1, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < 3; i++)
+		check_join(thread[i]);
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "";
+	unsigned long milliseconds = argc > 2 ? strtoul(argv[2], NULL, 10) : 1500;
+
+	check_allocator();
+	if (strcmp(mode, "timer") == 0) {
+		with_timer(milliseconds, 0);
+	} else if (strcmp(mode, "nested") == 0) {
+		with_timer(milliseconds, SA_NODEFER);
+	} else if (strcmp(mode, "large") == 0) {
+		max_bits = 20;
+		with_timer(milliseconds, 0);
+	} else {
+		CHECK(strcmp(mode, "kill") == 0, "unknown mode '%s'", mode);
+		with_kill(milliseconds);
+	}
+	drain_mailboxes();
+	check_purge();
+	CHECK(handled > 100, "only %lu signals were handled", handled);
+	check_note("%lu signals were handled\n", handled);
+	return 0;
+}
