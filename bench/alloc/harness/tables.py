@@ -37,6 +37,9 @@ def ratio_table(doc):
         rows.append([program] + [f"{columns[p][program]:.2f}" if program in columns[p] else "-" for p in peers])
     means = [stats.geomean(list(columns[p].values())) if columns[p] else None for p in peers]
     rows.append(["geometric mean"] + [f"{m:.3f}" if m else "-" for m in means])
+    # One program can carry a mean; without its best and its worst ratio it says what is usual.
+    trimmed = [stats.geomean(sorted(columns[p].values())[1:-1]) if len(columns[p]) > 3 else None for p in peers]
+    rows.append(["without best and worst"] + [f"{m:.3f}" if m else "-" for m in trimmed])
     return table(["CPU time / " + base, *peers], rows)
 
 

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 	rounds = bench_count(&b, strcmp(mode, "random") == 0 ? 12 : 24);
 	for (uint64_t k = 0; k < rounds; k++) {
 		for (uint32_t i = 0; i < OBJECTS; i++) {
-			uint32_t size = 16 + (uint32_t)(rng_next(&r) >> 57) % 113;
+			uint32_t size = 16 + (uint32_t)(((rng_next(&r) >> 48) * 113) >> 16);
 			table[i] = need(malloc(size));
 			memcpy(table[i], &i, sizeof(i));
 		}

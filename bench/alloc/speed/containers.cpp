@@ -20,10 +20,10 @@ uint64_t ordered(struct rng &r)
 	std::map<uint32_t, std::string> m;
 	uint64_t sum = 0;
 
-	for (int i = 0; i < 3000; i++)
-		m[rng_below(&r, 4000)] = text(r);
-	for (int i = 0; i < 2000; i++)
-		m.erase(rng_below(&r, 4000));
+	for (int i = 0; i < 600; i++)
+		m[rng_below(&r, 1000)] = text(r);
+	for (int i = 0; i < 500; i++)
+		m.erase(rng_below(&r, 1000));
 	for (const auto &e : m)
 		sum += e.second.size();
 	return sum;
@@ -34,7 +34,7 @@ uint64_t hashed(struct rng &r)
 	std::unordered_map<std::string, std::vector<uint32_t>> m;
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < 4000; i++)
+	for (uint32_t i = 0; i < 600; i++)
 		m[text(r)].push_back(i);
 	for (const auto &e : m)
 		sum += e.second.size();
@@ -47,7 +47,7 @@ uint64_t lists(struct rng &r)
 	std::list<std::string> l;
 	uint64_t sum = 0;
 
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < 600; i++) {
 		v.push_back(text(r));
 		l.push_back(v[rng_below(&r, static_cast<uint32_t>(v.size()))]);
 		if (i % 3 == 0)
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 
 	bench_begin(&b, argc, argv, "containers");
 	rng_seed(&r, 15);
-	rounds = bench_count(&b, 900);
+	rounds = bench_count(&b, 5500);
 	for (uint64_t i = 0; i < rounds; i++)
 		sum += ordered(r) + hashed(r) + lists(r);
 	bench_end(&b, rounds, sum);

@@ -1,5 +1,5 @@
 /*
- * growth: realloc. Strings grow by a few bytes at a time to 3 KiB, sixteen of them
+ * growth: realloc. Strings grow by a few bytes at a time to 1 KiB, sixteen of them
  * side by side so that none can simply stretch; vectors double from 16 bytes to
  * 1 MiB, four side by side.
  */
@@ -17,15 +17,15 @@ static uint64_t grow_strings(struct rng *r)
 
 	while (open > 0) {
 		uint32_t at = rng_below(r, STRINGS);
-		uint32_t add = 4 + rng_below(r, 60);
+		uint32_t add = 4 + rng_below(r, 40);
 
-		if (len[at] > 3000)
+		if (len[at] > 1000)
 			continue;
 		s[at] = need(realloc(s[at], len[at] + add));
 		memset(s[at] + len[at], (int)at + 1, add);
 		len[at] += add;
 		calls++;
-		if (len[at] > 3000)
+		if (len[at] > 1000)
 			open--;
 	}
 	for (uint32_t at = 0; at < STRINGS; at++) {
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 	rng_seed(&r, 7);
 	rounds = bench_count(&b, 500);
 	for (uint64_t i = 0; i < rounds; i++) {
-		for (int k = 0; k < 10; k++)
+		for (int k = 0; k < 40; k++)
 			calls += grow_strings(&r);
 		calls += grow_vectors();
 	}

@@ -1,6 +1,6 @@
 /*
  * requests: four threads serve requests. A request makes some sixty small objects
- * and one answer that grows by realloc to 1-64 KiB, frees them all, and leaves a
+ * and one answer that grows by realloc to 0.5-16 KiB, frees them all, and leaves a
  * session of two objects in a shared table, where it pushes out an older one that
  * mostly another thread made.
  */
@@ -40,7 +40,7 @@ static void session_keep(struct rng *r)
 
 static uint64_t answer(struct rng *r)
 {
-	uint32_t want = sizes_pick(&answers, r), have = 512;
+	uint32_t want = sizes_pick(&answers, r), have = 256;
 	char *out = stamp(malloc(have), have, want);
 
 	while (have < want) {
@@ -94,8 +94,8 @@ int main(int argc, char **argv)
 	rng_seed(&r, 14);
 	sizes_lognormal(&parts, &r, 80, 1.0, 16, 4096);
 	sizes_lognormal(&names, &r, 300, 1.0, 16, 16 << 10);
-	sizes_loguniform(&answers, &r, 1 << 10, 64 << 10);
-	requests_each = bench_count(&b, 110e3);
+	sizes_loguniform(&answers, &r, 512, 16 << 10);
+	requests_each = bench_count(&b, 150e3);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		thread_start(&t[i], run, (void *)i);
 	for (int i = 0; i < THREADS; i++)

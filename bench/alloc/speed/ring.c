@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 			stamp_check(slot[at].p, slot[at].size, slot[at].tag);
 			free(slot[at].p);
 		}
-		slot[at].size = 16 + (uint32_t)(x & 0xffff) % 1009;
+		slot[at].size = 16 + (uint32_t)(((x & 0xffff) * 1009) >> 16);
 		slot[at].tag = (uint32_t)i;
 		slot[at].p = stamp(malloc(slot[at].size), slot[at].size, slot[at].tag);
 		sum += slot[at].size;

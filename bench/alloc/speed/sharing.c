@@ -6,7 +6,7 @@
 #include "../bench.h"
 
 #define THREADS 4
-#define WRITES 160u
+#define WRITES 48u
 
 static uint64_t steps;
 
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 
 	bench_begin(&b, argc, argv, "sharing");
 	rounds = bench_count(&b, 90);
-	steps = 16000;
+	steps = 40000;
 	for (uint64_t k = 0; k < rounds; k++) {
 		for (uint32_t i = 0; i < THREADS; i++) {
 			given[i] = need(malloc(8));

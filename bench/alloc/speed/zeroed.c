@@ -1,6 +1,6 @@
 /*
- * zeroed: calloc. 2000 live objects, most of 16 bytes to 4 KiB, one in 32 of
- * 16-256 KiB; each is checked for zeros and then written, a random one replaced.
+ * zeroed: calloc. 2000 live objects, most of 16 bytes to 1 KiB, one in 128 of
+ * 16-128 KiB; each is checked for zeros and then written, a random one replaced.
  */
 #include "../bench.h"
 
@@ -24,18 +24,18 @@ int main(int argc, char **argv)
 
 	bench_begin(&b, argc, argv, "zeroed");
 	rng_seed(&r, 12);
-	sizes_loguniform(&small, &r, 16, 4096);
-	sizes_loguniform(&large, &r, 16 << 10, 256 << 10);
-	n = bench_count(&b, 4e6);
+	sizes_loguniform(&small, &r, 16, 1024);
+	sizes_loguniform(&large, &r, 16 << 10, 128 << 10);
+	n = bench_count(&b, 10e6);
 	for (uint64_t i = 0; i < n; i++) {
 		uint32_t at = rng_below(&r, SLOTS);
-		uint32_t size = sizes_pick(i % 32 == 0 ? &large : &small, &r);
+		uint32_t size = sizes_pick(i % 128 == 0 ? &large : &small, &r);
 		unsigned char *p;
 
 		free(slot[at]);
 		p = need(calloc(1, size));
 		check_zero(p, size);
-		memset(p, 0xa5, size < 256 ? size : 256);
+		memset(p, 0xa5, size < 64 ? size : 64);
 		p[size / 3] = p[size / 2] = p[size - 1] = 0xa5;
 		slot[at] = p;
 		size_of[at] = size;
