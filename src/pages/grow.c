@@ -35,8 +35,6 @@ static int reserve_region(struct ebbi_pages *pages, size_t least, uintptr_t *ret
 		if (bytes <= ebbi_max_size(least, REGION_LEAST))
 			return error;
 		bytes = ebbi_max_size(ebbi_round_down(bytes / 2, REGION_ALIGN), ebbi_round_up(least, REGION_ALIGN));
-		if (bytes > REGION_LEAST && bytes < REGION_ALIGN)
-			bytes = REGION_ALIGN;
 	}
 	error = ebbi_pagemap_cover(pages->vm, (uintptr_t)base, bytes >> EBBI_PAGE_SHIFT);
 	if (error != 0) {

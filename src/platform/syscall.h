@@ -17,6 +17,7 @@
 
 #if defined(__x86_64__)
 
+/* NOLINTNEXTLINE(readability-function-size): a system call has that many parameters */
 static inline long ebbi_syscall6(long number, long a, long b, long c, long d, long e, long f)
 {
 	long result;
@@ -44,6 +45,7 @@ static inline long ebbi_syscall3(long number, long a, long b, long c)
 
 #elif defined(__aarch64__)
 
+/* NOLINTNEXTLINE(readability-function-size): a system call has that many parameters */
 static inline long ebbi_syscall6(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long x8 __asm__("x8") = number;

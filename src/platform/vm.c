@@ -37,7 +37,7 @@ size_t ebbi_vm_address_limit_bytes(void)
 	struct {
 		uint64_t soft;
 		uint64_t hard;
-	} limit;
+	} limit = {UINT64_MAX, UINT64_MAX};
 
 	if (ebbi_syscall4(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit) != 0 || limit.soft == UINT64_MAX)
 		return SIZE_MAX;
