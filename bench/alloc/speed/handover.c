@@ -36,7 +36,6 @@ static struct object *object_new(struct rng *r)
 	struct object *o = stamp(malloc(size), size, size ^ 0x5a5a5au);
 
 	o->size = size;
-	((unsigned char *)o)[size - 1] = (unsigned char)(size ^ 0x5au);
 	return o;
 }
 
