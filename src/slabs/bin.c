@@ -117,7 +117,7 @@ static void claim_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, unsigned 
 	ebbi_bin_requeue_locked(bin, slab);
 }
 
-static void take_locked(struct ebbi_bin *bin, unsigned wanted, void **slots, struct ebbi_taken *taken)
+static void take_locked(struct ebbi_bin *bin, unsigned wanted, void **slots, unsigned room, struct ebbi_taken *taken)
 {
 	size_t bytes = ebbi_sizes[bin->size_class].bytes;
 	struct ebbi_slab *slab;
@@ -127,7 +127,7 @@ static void take_locked(struct ebbi_bin *bin, unsigned wanted, void **slots, str
 
 		claim_locked(bin, slab, wanted, taken);
 		got = ebbi_bit_count(taken->bits);
-		if (got == wanted || got >= WORD_WORTH)
+		if (got == wanted || got >= WORD_WORTH || got > room - taken->count)
 			return;
 		wanted -= got;
 		/* Highest first: the cache is a stack, so the lowest address is handed out first. */
@@ -136,7 +136,7 @@ static void take_locked(struct ebbi_bin *bin, unsigned wanted, void **slots, str
 	}
 }
 
-int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, unsigned wanted, void **slots,
+int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, unsigned wanted, void **slots, unsigned room,
 		  struct ebbi_taken *ret_taken)
 {
 	struct ebbi_bin *bin = &store->bins[size_class];
@@ -145,7 +145,7 @@ int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, unsigned wanted
 
 	ebbi_lock_acquire(&bin->lock);
 	bin->refills++;
-	take_locked(bin, wanted, slots, &taken);
+	take_locked(bin, wanted, slots, room, &taken);
 	ebbi_lock_release(&bin->lock);
 	if (taken.count == 0 && taken.bits == 0) {
 		slab = slab_create(store, size_class);
@@ -154,7 +154,7 @@ int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, unsigned wanted
 		ebbi_lock_acquire(&bin->lock);
 		bin->empty_slabs++;
 		ebbi_bin_add_locked(bin, slab);
-		take_locked(bin, wanted, slots, &taken);
+		take_locked(bin, wanted, slots, room, &taken);
 		ebbi_lock_release(&bin->lock);
 	}
 	*ret_taken = taken;

@@ -57,11 +57,11 @@ struct ebbi_taken {
 };
 
 /*
- * At least one and about `wanted` slots of the class (1 to 64): as many as convenient as a claim
- * on one word, the rest as pointers in `slots`, which has room for `wanted`. -ENOMEM when there is
- * no memory for a single one.
+ * At least one and at most `wanted` slots of the class (1 to 64): as many as convenient as a claim
+ * on one word, the rest as pointers in `slots`, which has room for `room`. -ENOMEM when there is no
+ * memory for a single one.
  */
-int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, unsigned wanted, void **slots,
+int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, unsigned wanted, void **slots, unsigned room,
 		  struct ebbi_taken *ret_taken);
 
 /* Give back `count` (1 to EBBI_GIVE_MOST) slots of this class. Ends the process on a double free. */

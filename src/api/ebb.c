@@ -1,0 +1,81 @@
+/*
+ * ebb.c: the functions of ebb.h, and the library's birth and death.
+ */
+#include <ebb/ebb.h>
+
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "api/names.h"
+#include "heap/heap.h"
+#include "heap/inside.h"
+#include "stats/snapshot.h"
+
+EBBI_EXPORT const char *ebb_version(void)
+{
+	return EBB_VERSION;
+}
+
+/* Take the figures from within the thread's cache, as stats/ asks. */
+static int take_snapshot(struct ebb_snapshot *ret_snapshot)
+{
+	struct ebbi_cache *cache = ebbi_thread_cache();
+
+	if (cache != NULL && ebbi_heap_enter(cache) == EBBI_NESTED) {
+		errno = EAGAIN;
+		return -1;
+	}
+	ebbi_snapshot_take(ret_snapshot);
+	ebbi_snapshot_publish();
+	if (cache != NULL)
+		ebbi_handshake_leave(&cache->handshake);
+	return 0;
+}
+
+EBBI_EXPORT int ebb_snapshot(struct ebb_snapshot *ret_snapshot, size_t size_bytes)
+{
+	struct ebb_snapshot snapshot;
+
+	if (ret_snapshot == NULL || size_bytes < 2 * sizeof(uint32_t)) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (take_snapshot(&snapshot) != 0)
+		return -1;
+	if (size_bytes > sizeof(snapshot))
+		size_bytes = sizeof(snapshot);
+	snapshot.size_bytes = (uint32_t)size_bytes;
+	memcpy(ret_snapshot, &snapshot, size_bytes);
+	return 0;
+}
+
+EBBI_EXPORT size_t ebb_purge(void)
+{
+	return ebbi_heap_purge();
+}
+
+EBBI_EXPORT void malloc_stats(void)
+{
+	struct ebb_snapshot snapshot;
+
+	if (take_snapshot(&snapshot) == 0)
+		ebbi_snapshot_print(&snapshot);
+}
+
+/* Before main and before other constructors, while there is one thread. */
+__attribute__((constructor(101))) static void library_begins(void)
+{
+	ebbi_heap_boot();
+	ebbi_heap.publish = ebbi_snapshot_publish;
+	/* May allocate: after boot. */
+	if (pthread_atfork(ebbi_heap_fork_prepare, ebbi_heap_fork_parent, ebbi_heap_fork_child) != 0)
+		(void)ebbi_fetch_or_relaxed(&ebbi_heap.features_off, EBB_OFF_ATFORK);
+}
+
+__attribute__((destructor(101))) static void library_ends(void)
+{
+	if (ebbi_heap.config.stats)
+		malloc_stats();
+}

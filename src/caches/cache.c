@@ -1,0 +1,169 @@
+#include "caches/cache.h"
+
+#include <string.h>
+
+#include "platform/report.h"
+
+_Static_assert(sizeof(struct ebbi_rack) == 32, "two racks to a cache line");
+_Static_assert(sizeof(struct ebbi_shelf) <= EBBI_PAGE_BYTES, "a small cache costs one page");
+_Static_assert(EBBI_STACK_MOST / 2 <= EBBI_GIVE_MOST, "half a stack is given back at once");
+
+/*
+ * Where the grown stack of a class lies in the shelf, as a byte offset: the stacks of all classes that
+ * can outgrow their first size, one behind the other, from the second page on.
+ */
+static size_t more_offset(unsigned size_class)
+{
+	size_t offset = EBBI_PAGE_BYTES;
+
+	for (unsigned i = 1; i < size_class; i++)
+		offset += ebbi_policy_stack_most(ebbi_sizes[i].bytes) * sizeof(void *);
+	return offset;
+}
+
+size_t ebbi_shelf_bytes(size_t page_bytes)
+{
+	return ebbi_round_up(more_offset(EBBI_CLASSES), page_bytes);
+}
+
+static void set_up(struct ebbi_cache *cache, unsigned size_class)
+{
+	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
+
+	rack->cap = (uint8_t)ebbi_policy_stack_first(ebbi_sizes[size_class].bytes);
+	rack->magic = ebbi_sizes[size_class].magic;
+	rack->slots = cache->shelf->first[size_class];
+}
+
+void *ebbi_cache_take(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class)
+{
+	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
+	size_t bytes = ebbi_sizes[size_class].bytes;
+	struct ebbi_taken taken;
+	unsigned bit;
+
+	if (rack->cap == 0)
+		set_up(cache, size_class);
+	if (rack->count > 0)
+		return rack->slots[--rack->count];
+	if (rack->bits == 0) {
+		if (ebbi_bin_take(pool->store, size_class, ebbi_policy_claim(bytes, rack->step), rack->slots, rack->cap,
+				  &taken) != 0)
+			return NULL;
+		rack->step += rack->step < 8;
+		rack->count = (uint8_t)taken.count;
+		rack->bits = taken.bits;
+		rack->base = taken.base;
+		if (rack->count > 0)
+			return rack->slots[--rack->count];
+	}
+	bit = ebbi_bit_lowest(rack->bits);
+	rack->bits &= rack->bits - 1;
+	return rack->base + bit * bytes;
+}
+
+/* Double the stack's room, if all stacks together may have it. */
+static bool grow_try(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class)
+{
+	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
+	size_t bytes = ebbi_sizes[size_class].bytes;
+	unsigned most = ebbi_policy_stack_most(bytes);
+	unsigned cap = rack->cap * 2u < most ? rack->cap * 2u : most;
+	size_t grown = (cap - rack->cap) * bytes;
+	size_t live = ebbi_load_relaxed(&pool->store->pages.live_pages) << EBBI_PAGE_SHIFT;
+
+	if (cap == rack->cap)
+		return false;
+	if (ebbi_fetch_add_relaxed(&pool->grown_bytes, grown) + grown > ebbi_policy_stacks_bytes(live)) {
+		ebbi_fetch_sub_relaxed(&pool->grown_bytes, grown);
+		return false;
+	}
+	cache->grown_bytes += grown;
+	if (rack->slots == cache->shelf->first[size_class]) {
+		void **more = (void **)(void *)((char *)cache->shelf + more_offset(size_class));
+
+		memcpy(more, rack->slots, rack->count * sizeof(void *));
+		rack->slots = more;
+	}
+	rack->cap = (uint8_t)cap;
+	return true;
+}
+
+size_t ebbi_cache_put(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class, void *slot)
+{
+	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
+	size_t given = 0;
+
+	if (rack->cap == 0)
+		set_up(cache, size_class);
+	if (rack->count == rack->cap && !grow_try(pool, cache, size_class)) {
+		/* The older half goes: what was freed last is in the CPU's cache and is used next. */
+		unsigned half = (rack->count + 1u) / 2;
+
+		ebbi_bin_give(pool->store, size_class, rack->slots, half);
+		rack->count = (uint8_t)(rack->count - half);
+		memmove(rack->slots, rack->slots + half, rack->count * sizeof(void *));
+		given = half * (size_t)ebbi_sizes[size_class].bytes;
+	}
+	rack->slots[rack->count++] = slot;
+	return given;
+}
+
+bool ebbi_cache_holds(const struct ebbi_cache *cache, unsigned size_class, const void *slot)
+{
+	const struct ebbi_rack *rack = &cache->shelf->racks[size_class];
+	size_t bytes = ebbi_sizes[size_class].bytes;
+	size_t offset = (size_t)((uintptr_t)slot - (uintptr_t)rack->base);
+
+	for (unsigned i = 0; i < rack->count; i++)
+		if (rack->slots[i] == slot)
+			return true;
+	return rack->bits != 0 && offset < 64 * bytes && (rack->bits >> offset / bytes & 1) != 0;
+}
+
+size_t ebbi_cache_drain(struct ebbi_cache_pool *pool, struct ebbi_cache *cache)
+{
+	size_t given = 0;
+
+	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
+		struct ebbi_rack *rack = &cache->shelf->racks[size_class];
+		size_t bytes = ebbi_sizes[size_class].bytes;
+
+		if (rack->count > 0)
+			ebbi_bin_give(pool->store, size_class, rack->slots, rack->count);
+		if (rack->bits != 0)
+			ebbi_bin_give_bits(pool->store, size_class, rack->bits, rack->base);
+		given += (rack->count + ebbi_bit_count(rack->bits)) * bytes;
+		*rack = (struct ebbi_rack){0};
+	}
+	ebbi_fetch_sub_relaxed(&pool->grown_bytes, cache->grown_bytes);
+	cache->grown_bytes = 0;
+	return given;
+}
+
+size_t ebbi_cache_held_bytes(const struct ebbi_cache *cache, uint32_t ret_slots[EBBI_CLASSES])
+{
+	size_t held = 0;
+
+	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
+		const struct ebbi_rack *rack = &cache->shelf->racks[size_class];
+		unsigned slots = ebbi_load_relaxed(&rack->count) + ebbi_bit_count(ebbi_load_relaxed(&rack->bits));
+
+		held += slots * (size_t)ebbi_sizes[size_class].bytes;
+		if (ret_slots != NULL)
+			ret_slots[size_class] += slots;
+	}
+	return held;
+}
+
+void ebbi_shelf_check(const struct ebbi_shelf *shelf)
+{
+	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
+		const struct ebbi_rack *rack = &shelf->racks[size_class];
+
+		if (rack->count > rack->cap || rack->cap > ebbi_policy_stack_most(ebbi_sizes[size_class].bytes))
+			ebbi_report_internal("a cache's stack is longer than it may be");
+		if ((rack->cap != 0) != (rack->slots != NULL) || (rack->bits != 0 && rack->base == NULL))
+			ebbi_report_internal("a cache's rack is set up by half");
+	}
+}

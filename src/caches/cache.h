@@ -1,0 +1,83 @@
+/*
+ * cache.h: what a thread keeps at hand.
+ *
+ * Owns: struct ebbi_cache, a control block that is never freed, and struct ebbi_shelf, the pages with
+ * the slots themselves. Per size class a shelf has a stack of pointers, newest on top, and a
+ * claim: a word of a slab's bitmap whose set bits are slots that belong to this cache.
+ *
+ * A shelf of zeros is a valid empty cache: no stack has room, so every first operation takes the
+ * slow way, which sets the class up. So an idle shelf is given back to the kernel as it stands, and the
+ * owner that comes back finds zeros. The control block, on a cache line of its own elsewhere, stays.
+ *
+ * Never: decides when to drain (heap/scavenger does), waits.
+ * Threading: contents are touched by whoever the handshake lets in (caches/handshake.h). The
+ * allocator of the slots, struct ebbi_store, has its own locks.
+ * Errors: NULL when there is no memory.
+ *
+ * Invariants (ebbi_shelf_check): count <= cap <= the class's most; slots is set when cap is; bits other than 0
+ * mean that base is set.
+ */
+#ifndef EBBI_CACHES_CACHE_H
+#define EBBI_CACHES_CACHE_H
+
+#include "caches/handshake.h"
+#include "policy/cachesize.h"
+#include "slabs/bin.h"
+
+/* One size class; 32 bytes, two to a cache line. */
+struct ebbi_rack {
+	uint8_t count;  /* pointers in the stack */
+	uint8_t cap;    /* room in the stack; 0: not set up */
+	uint8_t step;   /* refills since the last drain, saturating */
+	uint8_t unused;
+	uint32_t magic; /* ebbi_sizes[].magic, here for the fast path */
+	void **slots;   /* the stack's bottom */
+	uint64_t bits;  /* the claim: slot i lies at base + i * size */
+	char *base;
+};
+
+struct ebbi_shelf {
+	struct ebbi_rack racks[EBBI_CLASSES];
+	void *first[EBBI_CLASSES][EBBI_STACK_FIRST]; /* where stacks start */
+	void *more[]; /* where they grow to, on pages that are touched only then */
+};
+
+struct ebbi_cache {
+	struct ebbi_handshake handshake;
+	struct ebbi_shelf *shelf;    /* set at birth */
+	struct ebbi_cache *next;     /* all caches; set at birth */
+	struct ebbi_cache *next_free; /* caches without an owner; guarded by the registry's lock */
+	bool owned;                  /* guarded by the registry's lock */
+	bool full_check;             /* set at birth: option check:full */
+	bool drained;                /* relaxed: emptied, and not found touched since; a hint for sweeps */
+	size_t grown_bytes;          /* contents: what its stacks can hold beyond their first size */
+} __attribute__((aligned(EBBI_CACHE_LINE)));
+
+/* What all caches share. */
+struct ebbi_cache_pool {
+	struct ebbi_store *store; /* set at boot */
+	size_t grown_bytes;       /* relaxed: sum over all caches */
+};
+
+/* Bytes of a shelf, a multiple of the kernel's page. */
+size_t ebbi_shelf_bytes(size_t page_bytes);
+
+/* One slot of the class for the program: from the cache or, through a refill, from the bin. */
+void *ebbi_cache_take(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class);
+
+/* The program is done with a slot. Returns the bytes that went back to the bin on the way. */
+size_t ebbi_cache_put(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class, void *slot);
+
+/* The pointer is on this cache's stack or in its claim. */
+bool ebbi_cache_holds(const struct ebbi_cache *cache, unsigned size_class, const void *slot);
+
+/* Everything back to the bins. Returns the bytes. */
+size_t ebbi_cache_drain(struct ebbi_cache_pool *pool, struct ebbi_cache *cache);
+
+/* Bytes in free slots, per class slots into ret_slots (may be NULL); racy when the caller is not inside. */
+size_t ebbi_cache_held_bytes(const struct ebbi_cache *cache, uint32_t ret_slots[EBBI_CLASSES]);
+
+/* Ends the process when an invariant does not hold; the caller is inside. */
+void ebbi_shelf_check(const struct ebbi_shelf *shelf);
+
+#endif

@@ -1,0 +1,256 @@
+#include "caches/registry.h"
+
+#include <string.h>
+
+#include "platform/clock.h"
+#include "platform/membarrier.h"
+#include "platform/thread.h"
+
+/* Caches stopped for one barrier. */
+#define SWEEP_BATCH 64u
+
+/* How long fork waits for owners to come out: they hold no lock that fork has, so they need only run. */
+#define FORK_PATIENCE_NS 50000000u
+
+void ebbi_registry_init(struct ebbi_registry *registry, struct ebbi_store *store, struct ebbi_large *large)
+{
+	registry->pool.store = store;
+	registry->large = large;
+	ebbi_lock_init(&registry->lock, EBBI_RANK_REGISTRY);
+}
+
+/* Not on any list yet. */
+static struct ebbi_cache *cache_create(struct ebbi_registry *registry)
+{
+	struct ebbi_meta *meta = &registry->pool.store->meta;
+	struct ebbi_cache *cache = ebbi_meta_alloc(meta, sizeof(struct ebbi_cache));
+
+	if (cache == NULL)
+		return NULL;
+	cache->shelf = ebbi_meta_area(meta, ebbi_shelf_bytes(meta->page_bytes));
+	if (cache->shelf == NULL) {
+		ebbi_meta_free(meta, cache, sizeof(struct ebbi_cache));
+		return NULL;
+	}
+	ebbi_handshake_init(&cache->handshake, registry->standing_stop);
+	cache->full_check = registry->full_check;
+	return cache;
+}
+
+struct ebbi_cache *ebbi_registry_adopt(struct ebbi_registry *registry)
+{
+	struct ebbi_cache *cache;
+
+	ebbi_lock_acquire(&registry->lock);
+	cache = registry->free;
+	if (cache != NULL) {
+		registry->free = cache->next_free;
+		cache->owned = true;
+		registry->owned++;
+	}
+	ebbi_lock_release(&registry->lock);
+	if (cache != NULL)
+		return cache;
+	cache = cache_create(registry);
+	if (cache == NULL)
+		return NULL;
+	ebbi_lock_acquire(&registry->lock);
+	cache->owned = true;
+	registry->owned++;
+	cache->next = registry->all;
+	ebbi_store_release(&registry->all, cache); /* partner: every walk over all caches */
+	ebbi_lock_release(&registry->lock);
+	return cache;
+}
+
+void ebbi_registry_leave(struct ebbi_registry *registry, struct ebbi_cache *cache)
+{
+	if (!ebbi_handshake_retire_begin(&cache->handshake))
+		return;
+	ebbi_handshake_retire_end(&cache->handshake);
+	ebbi_lock_acquire(&registry->lock);
+	cache->owned = false;
+	cache->next_free = registry->free;
+	registry->free = cache;
+	registry->owned--;
+	ebbi_lock_release(&registry->lock);
+}
+
+void ebbi_registry_free_deferred(struct ebbi_registry *registry, struct ebbi_cache *cache)
+{
+	void *object = ebbi_handshake_deferred_take(&cache->handshake);
+
+	while (object != NULL) {
+		void *next = *(void **)object;
+		uint64_t entry = ebbi_pagemap_get((uintptr_t)object);
+
+		if (ebbi_entry_kind(entry) < EBBI_CLASSES)
+			ebbi_bin_give(registry->pool.store, ebbi_entry_kind(entry), &object, 1);
+		else
+			ebbi_large_free(registry->large, object, entry);
+		ebbi_fetch_add_relaxed(&registry->deferred_frees, 1);
+		object = next;
+	}
+}
+
+/* The cache is stopped and its owner out. */
+static void empty(struct ebbi_registry *registry, struct ebbi_cache *cache)
+{
+	const struct ebbi_store *store = registry->pool.store;
+
+	(void)ebbi_cache_drain(&registry->pool, cache);
+	ebbi_registry_free_deferred(registry, cache);
+	if (!registry->keep_shelves)
+		(void)store->pages.vm->purge(cache->shelf, ebbi_shelf_bytes(store->meta.page_bytes));
+	ebbi_store_relaxed(&cache->drained, true);
+	ebbi_fetch_add_relaxed(&registry->drained, 1);
+}
+
+/*
+ * Is this cache to be emptied now? If so it comes back stopped. Counts in *left what stays full
+ * until a later sweep.
+ */
+static bool stop_candidate(struct ebbi_cache *cache, enum ebbi_sweep which, size_t *left)
+{
+	if (ebbi_handshake_touch_clear_try(&cache->handshake)) {
+		ebbi_store_relaxed(&cache->drained, false);
+		if (which == EBBI_SWEEP_IDLE) {
+			++*left;
+			return false;
+		}
+	}
+	if (ebbi_load_relaxed(&cache->drained))
+		return false;
+	if (!ebbi_handshake_looks_idle(&cache->handshake) || !ebbi_handshake_stop_try(&cache->handshake)) {
+		++*left;
+		return false;
+	}
+	return true;
+}
+
+/* With a barrier behind us: empty those whose owners are out, and let all go on. */
+static void empty_batch(struct ebbi_registry *registry, struct ebbi_cache *const batch[], unsigned count, size_t *left)
+{
+	bool ordered = ebbi_membarrier_barrier() == 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (ordered && !ebbi_handshake_is_busy(&batch[i]->handshake)) {
+			empty(registry, batch[i]);
+		} else {
+			ebbi_fetch_add_relaxed(&registry->put_off, 1);
+			++*left;
+		}
+		ebbi_handshake_resume(&batch[i]->handshake);
+	}
+}
+
+static size_t sweep_by_barrier(struct ebbi_registry *registry, enum ebbi_sweep which, const struct ebbi_cache *own)
+{
+	struct ebbi_cache *batch[SWEEP_BATCH];
+	struct ebbi_cache *cache = ebbi_load_acquire(&registry->all); /* partner: adopt */
+	size_t left = 0;
+
+	while (cache != NULL) {
+		unsigned count = 0;
+
+		for (; cache != NULL && count < SWEEP_BATCH; cache = cache->next)
+			if (cache != own && stop_candidate(cache, which, &left))
+				batch[count++] = cache;
+		if (count > 0)
+			empty_batch(registry, batch, count, &left);
+	}
+	return left;
+}
+
+/*
+ * Without the barrier only caches without an owner can be emptied; the others are asked to do it
+ * themselves. Ownership cannot begin while the registry's lock is held, and DRAIN, once set, is seen
+ * by whoever takes that lock later.
+ */
+static size_t sweep_by_request(struct ebbi_registry *registry, const struct ebbi_cache *own)
+{
+	for (struct ebbi_cache *cache = ebbi_load_acquire(&registry->all); cache != NULL; cache = cache->next) {
+		bool stopped = false;
+
+		if (cache == own || ebbi_load_relaxed(&cache->drained))
+			continue;
+		ebbi_lock_acquire(&registry->lock);
+		if (cache->owned)
+			ebbi_handshake_request(&cache->handshake);
+		else
+			stopped = ebbi_handshake_stop_try(&cache->handshake);
+		ebbi_lock_release(&registry->lock);
+		if (!stopped)
+			continue;
+		empty(registry, cache);
+		ebbi_handshake_resume(&cache->handshake);
+	}
+	return 0;
+}
+
+size_t ebbi_registry_sweep(struct ebbi_registry *registry, enum ebbi_sweep which, struct ebbi_cache *own)
+{
+	if (ebbi_membarrier_available())
+		return sweep_by_barrier(registry, which, own);
+	return sweep_by_request(registry, own);
+}
+
+/* Wait, for a bounded time, until every other owner was seen outside. */
+static void wait_until_quiet(struct ebbi_registry *registry, const struct ebbi_cache *own)
+{
+	uint64_t deadline = ebbi_clock_now_ns() + FORK_PATIENCE_NS;
+	bool quiet;
+
+	do {
+		quiet = true;
+		for (struct ebbi_cache *cache = registry->all; cache != NULL; cache = cache->next)
+			quiet &= cache == own || ebbi_handshake_quiet_try(&cache->handshake);
+		if (!quiet)
+			ebbi_thread_yield();
+	} while (!quiet && ebbi_clock_now_ns() < deadline);
+}
+
+void ebbi_registry_fork_prepare(struct ebbi_registry *registry, struct ebbi_cache *own)
+{
+	bool alone = true;
+
+	ebbi_lock_acquire(&registry->lock);
+	for (struct ebbi_cache *cache = registry->all; cache != NULL; cache = cache->next) {
+		if (cache == own)
+			continue;
+		ebbi_handshake_stop(&cache->handshake);
+		alone = false;
+	}
+	if (!alone && ebbi_membarrier_barrier() == 0)
+		wait_until_quiet(registry, own);
+}
+
+void ebbi_registry_fork_parent(struct ebbi_registry *registry, struct ebbi_cache *own)
+{
+	for (struct ebbi_cache *cache = registry->all; cache != NULL; cache = cache->next)
+		if (cache != own)
+			ebbi_handshake_resume(&cache->handshake);
+	ebbi_lock_release(&registry->lock);
+}
+
+void ebbi_registry_fork_child(struct ebbi_registry *registry, struct ebbi_cache *own)
+{
+	registry->free = NULL;
+	registry->owned = own != NULL;
+	for (struct ebbi_cache *cache = registry->all; cache != NULL; cache = cache->next) {
+		if (cache == own)
+			continue;
+		if (!ebbi_handshake_is_quiet(&cache->handshake)) {
+			/* Caught inside: what it held is never handed out again. */
+			memset(cache->shelf, 0, sizeof(struct ebbi_shelf));
+			cache->grown_bytes = 0;
+			registry->lost++;
+		}
+		cache->owned = false;
+		cache->next_free = registry->free;
+		registry->free = cache;
+		ebbi_handshake_orphan(&cache->handshake);
+		ebbi_handshake_resume(&cache->handshake);
+	}
+	ebbi_lock_release(&registry->lock);
+}

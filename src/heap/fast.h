@@ -1,0 +1,95 @@
+/*
+ * fast.h: the short way through malloc and free.
+ *
+ * Owns: the instructions that nearly every call executes; tests/golden counts them. Never: writes to
+ * a freed slot, executes an atomic read-modify-write or a fence. Threading: as heap/heap.h. Errors:
+ * left to the slow halves, which are declared here and defined in heap/slow.c.
+ *
+ * malloc: size to class, go inside, pop the stack or the lowest bit of the claim, come out.
+ * free: page to class, go inside, check that the offset is the start of a slot, push, come out.
+ *
+ * A double free whose pointer still lies on top of the stack is seen here for one comparison; the
+ * others are seen when the stack is flushed into the slab's bitmap, or at once with check:full.
+ */
+#ifndef EBBI_HEAP_FAST_H
+#define EBBI_HEAP_FAST_H
+
+#include "heap/heap.h"
+
+/* The whole allocation, whatever it takes. */
+void *ebbi_heap_alloc_slow(size_t bytes);
+/* The same after enter() returned `seen`, which was not clear. */
+void *ebbi_heap_alloc_seen(size_t bytes, uint32_t seen);
+/* Inside, and the cache has no slot of this class. Comes out. */
+void *ebbi_heap_refill(unsigned size_class);
+
+void ebbi_heap_free_slow(void *block);
+void ebbi_heap_free_seen(void *block, uint32_t seen);
+/* Inside, and the block cannot simply be pushed: no room, or something is wrong with it. Comes out. */
+void ebbi_heap_spill(void *block, uint64_t entry);
+
+static inline void *ebbi_fast_alloc(size_t bytes)
+{
+	struct ebbi_cache *cache = ebbi_thread_self.cache;
+	struct ebbi_rack *rack;
+	unsigned size_class;
+	uint32_t seen;
+	void *slot;
+
+	if (EBBI_UNLIKELY(bytes > EBBI_SMALL_MOST || cache == NULL))
+		return ebbi_heap_alloc_slow(bytes);
+	size_class = ebbi_class_of(bytes);
+	rack = &ebbi_thread_self.shelf->racks[size_class];
+	seen = ebbi_handshake_enter(&cache->handshake);
+	if (EBBI_UNLIKELY(!ebbi_seen_clear(seen)))
+		return ebbi_heap_alloc_seen(bytes, seen);
+	if (EBBI_LIKELY(rack->count != 0)) {
+		unsigned top = rack->count - 1u;
+
+		rack->count = (uint8_t)top;
+		slot = rack->slots[top];
+	} else if (EBBI_LIKELY(rack->bits != 0)) {
+		slot = rack->base + ebbi_bit_lowest(rack->bits) * (size_t)ebbi_sizes[size_class].bytes;
+		rack->bits &= rack->bits - 1;
+	} else {
+		return ebbi_heap_refill(size_class);
+	}
+	ebbi_handshake_leave(&cache->handshake);
+	return slot;
+}
+
+static inline void ebbi_fast_free(void *block)
+{
+	struct ebbi_cache *cache = ebbi_thread_self.cache;
+	uint64_t entry = ebbi_pagemap_get((uintptr_t)block);
+	unsigned size_class = ebbi_entry_kind(entry);
+	struct ebbi_rack *rack;
+	uint32_t offset;
+	uint32_t seen;
+	size_t count;
+
+	if (EBBI_UNLIKELY(size_class - 1u >= EBBI_CLASSES - 1u || cache == NULL)) {
+		ebbi_heap_free_slow(block);
+		return;
+	}
+	rack = &ebbi_thread_self.shelf->racks[size_class];
+	seen = ebbi_handshake_enter(&cache->handshake);
+	if (EBBI_UNLIKELY(!ebbi_seen_clear(seen))) {
+		ebbi_heap_free_seen(block, seen);
+		return;
+	}
+	count = rack->count;
+	offset = ebbi_entry_slab_offset(entry, (uintptr_t)block);
+	/* In a rack that was not set up cap is 0: no later condition is evaluated. The word below an empty
+	 * stack can be read, whatever it is: another class's stack or the shelf's own. */
+	if (EBBI_UNLIKELY(count >= rack->cap || !ebbi_slot_starts_at(rack->magic, offset) ||
+			  *(rack->slots + count - 1) == block)) {
+		ebbi_heap_spill(block, entry);
+		return;
+	}
+	rack->slots[count] = block;
+	rack->count = (uint8_t)(count + 1);
+	ebbi_handshake_leave(&cache->handshake);
+}
+
+#endif

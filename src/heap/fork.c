@@ -1,0 +1,58 @@
+#include "heap/heap.h"
+
+#include "heap/inside.h"
+#include "heap/scavenger.h"
+
+/*
+ * All locks in the order of their ranks, so that the child finds everything whole. The forking thread
+ * stays inside its cache from prepare to the end: whatever runs on it meanwhile is served as a nested
+ * caller.
+ */
+void ebbi_heap_fork_prepare(void)
+{
+	struct ebbi_store *store = &ebbi_heap.store;
+	struct ebbi_cache *own = ebbi_thread_cache();
+
+	if (own != NULL)
+		(void)ebbi_heap_enter(own);
+	ebbi_registry_fork_prepare(&ebbi_heap.registry, own);
+	for (unsigned size_class = 0; size_class < EBBI_CLASSES; size_class++)
+		ebbi_lock_acquire_group(&store->bins[size_class].lock);
+	ebbi_lock_acquire(&store->pages.grow_lock);
+	ebbi_lock_acquire(&store->pages.lock);
+	ebbi_lock_acquire_group(&ebbi_heap.large.lock);
+	ebbi_lock_acquire(&store->meta.lock);
+}
+
+static void release(void)
+{
+	struct ebbi_store *store = &ebbi_heap.store;
+
+	ebbi_lock_release(&store->meta.lock);
+	ebbi_lock_release(&ebbi_heap.large.lock);
+	ebbi_lock_release(&store->pages.lock);
+	ebbi_lock_release(&store->pages.grow_lock);
+	for (unsigned size_class = EBBI_CLASSES; size_class-- > 0;)
+		ebbi_lock_release(&store->bins[size_class].lock);
+}
+
+void ebbi_heap_fork_parent(void)
+{
+	struct ebbi_cache *own = ebbi_thread_self.cache;
+
+	release();
+	ebbi_registry_fork_parent(&ebbi_heap.registry, own);
+	if (own != NULL)
+		ebbi_handshake_leave(&own->handshake);
+}
+
+void ebbi_heap_fork_child(void)
+{
+	struct ebbi_cache *own = ebbi_thread_self.cache;
+
+	release();
+	ebbi_registry_fork_child(&ebbi_heap.registry, own);
+	ebbi_scavenger_forget();
+	if (own != NULL)
+		ebbi_handshake_leave(&own->handshake);
+}

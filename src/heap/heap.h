@@ -1,0 +1,78 @@
+/*
+ * heap.h: the one heap of the process.
+ *
+ * Owns: struct ebbi_heap, boot, and what malloc, free and their family do once their arguments were
+ * judged. The short way through is in heap/fast.h; all else is behind this header.
+ *
+ * Never: sets errno, judges a request's size against PTRDIFF_MAX (api/ does both), calls the C
+ * library's stdio, dlsym or pthread_create.
+ *
+ * Threading: every function from any thread, from signal handlers too: one that interrupted its own
+ * thread inside the allocator gets a mapping of its own, and its frees wait (caches/handshake.h).
+ *
+ * Errors: NULL without memory. Misuse ends the process with one line (platform/report.h).
+ */
+#ifndef EBBI_HEAP_HEAP_H
+#define EBBI_HEAP_HEAP_H
+
+#include "caches/registry.h"
+#include "config/config.h"
+
+struct ebbi_heap {
+	struct ebbi_store store;
+	struct ebbi_large large;
+	struct ebbi_registry registry;
+	struct ebbi_config config;   /* set at boot */
+	void (*publish)(void);       /* set at boot by stats/, may be NULL: called after each look */
+	uint64_t nested_allocations; /* relaxed */
+	uint32_t features_off;       /* relaxed: EBB_OFF_* */
+};
+
+extern struct ebbi_heap ebbi_heap;
+
+/*
+ * What a thread knows of itself; zero in a thread that has not allocated yet. Initial-exec: two loads
+ * relative to the thread pointer, also in a library that was loaded by dlopen.
+ */
+struct ebbi_thread {
+	struct ebbi_cache *cache;
+	struct ebbi_shelf *shelf; /* cache->shelf, to save the fast path a load */
+	unsigned exit_rounds;     /* of thread-specific destructors seen */
+	bool ended;               /* its cache was given up: it allocates without one */
+};
+
+extern __thread struct ebbi_thread ebbi_thread_self __attribute__((tls_model("initial-exec")));
+
+/*
+ * Make the heap usable. Every function below sees to it by itself; the library's constructor calls it
+ * so that it happens while the process has one thread. Reads EBB_CONF.
+ */
+void ebbi_heap_boot(void);
+
+/*
+ * `bytes` (0 counts as 1), aligned to `align_bytes` (a power of two). ZERO: every byte of the request
+ * is 0.
+ */
+void *ebbi_heap_alloc(size_t bytes, size_t align_bytes, enum ebbi_content content);
+
+/* `block` is not NULL. */
+void ebbi_heap_free(void *block);
+
+/* `block` is not NULL, `bytes` not 0. The block itself, or a new one with the contents; NULL leaves it alone. */
+void *ebbi_heap_resize(void *block, size_t bytes);
+
+/* Bytes the program may use at `block`, which is not NULL: at least what was asked for, always the same. */
+size_t ebbi_heap_usable_bytes(const void *block);
+
+/* Give back all that can be given back now. Returns bytes. */
+size_t ebbi_heap_purge(void);
+
+/* Ends the process when an invariant of any layer does not hold. For tests; walks over the heap. */
+void ebbi_heap_check(void);
+
+/* Around fork(2), in the forking thread. */
+void ebbi_heap_fork_prepare(void);
+void ebbi_heap_fork_parent(void);
+void ebbi_heap_fork_child(void);
+
+#endif

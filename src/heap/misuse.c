@@ -1,0 +1,75 @@
+#include "heap/misuse.h"
+
+size_t ebbi_misuse_block_bytes(uint64_t entry)
+{
+	unsigned kind = ebbi_entry_kind(entry);
+
+	if (kind < EBBI_CLASSES)
+		return ebbi_sizes[kind].bytes;
+	return ebbi_entry_run_pages(entry) << EBBI_PAGE_SHIFT;
+}
+
+static bool is_block(unsigned kind)
+{
+	return kind == EBBI_KIND_RUN || kind == EBBI_KIND_MAPPING || kind == EBBI_KIND_NESTED;
+}
+
+/*
+ * No block starts here: find the run that `pointer` lies in by walking back to the nearest page that
+ * starts something. The process ends anyway, so the walk may be long.
+ */
+static _Noreturn void explain(const char *what, const void *pointer)
+{
+	uintptr_t page = ebbi_round_down((uintptr_t)pointer, EBBI_PAGE_BYTES);
+	size_t walked = 1;
+
+	for (; page != 0 && walked <= EBBI_LEAF_PAGES; page -= EBBI_PAGE_BYTES, walked++) {
+		uint64_t entry = ebbi_pagemap_get(page);
+		unsigned kind = ebbi_entry_kind(entry);
+
+		if (kind == EBBI_KIND_NONE)
+			continue;
+		if (kind < EBBI_CLASSES || ebbi_entry_run_pages(entry) < walked)
+			break;
+		if (is_block(kind))
+			ebbi_report_inside_block(what, pointer, ebbi_misuse_block_bytes(entry), (const void *)page);
+		if (what[0] == 'f')
+			ebbi_report_double_free_run(pointer);
+		break;
+	}
+	ebbi_report_foreign(what, pointer);
+}
+
+uint64_t ebbi_misuse_judge(const char *what, const void *block)
+{
+	uintptr_t address = (uintptr_t)block;
+	uint64_t entry = ebbi_pagemap_get(address);
+	unsigned kind = ebbi_entry_kind(entry);
+
+	if (EBBI_LIKELY(kind - 1u < EBBI_CLASSES - 1u)) {
+		uint32_t offset = ebbi_entry_slab_offset(entry, address);
+		unsigned index = ebbi_slot_index(kind, offset);
+		uint32_t start = index * ebbi_sizes[kind].bytes;
+
+		if (EBBI_UNLIKELY(index >= ebbi_sizes[kind].slots))
+			ebbi_report_foreign(what, block);
+		if (EBBI_UNLIKELY(start != offset))
+			ebbi_report_inside_slot(what, block, ebbi_sizes[kind].bytes,
+						(const char *)block - (offset - start));
+		return entry;
+	}
+	if (EBBI_UNLIKELY(!is_block(kind) || (address & (EBBI_PAGE_BYTES - 1)) != 0))
+		explain(what, block);
+	return entry;
+}
+
+void ebbi_misuse_check_free(const struct ebbi_cache *cache, const void *block, uint64_t entry)
+{
+	unsigned size_class = ebbi_entry_kind(entry);
+
+	if (size_class >= EBBI_CLASSES)
+		return;
+	if ((cache != NULL && ebbi_cache_holds(cache, size_class, block)) ||
+	    ebbi_bin_slot_is_free(&ebbi_heap.store, entry, block))
+		ebbi_report_double_free_slot(block, ebbi_sizes[size_class].bytes);
+}

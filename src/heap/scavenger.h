@@ -1,0 +1,39 @@
+/*
+ * scavenger.h: who gives memory back, and when.
+ *
+ * Owns: the thread that looks, whether it sleeps, and the count of bytes that became free since it
+ * went to sleep. Never: holds a lock while it sleeps; wakes when nothing is owed.
+ *
+ * A look empties caches that were idle since the last look, gives back the pages that were free at the
+ * last look, and marks those that are free now. Looks are half a delay apart, so that memory goes
+ * back between half a delay and one delay after it became free, and a cache between half and one
+ * after its thread went to sleep. When a look finds nothing that a later one could do, the thread waits
+ * on a futex without a timeout until HOT_BYTES became free.
+ *
+ * The thread starts when START_BYTES became free for the first time, not before: a small or
+ * short-lived process keeps its one thread. Where no thread can be had (option scavenger:0, a pids
+ * limit, a filter) the program's own slow paths look, every half delay, and features_off says so.
+ *
+ * Threading: note from any thread inside its cache; look from any thread. Errors: none.
+ */
+#ifndef EBBI_HEAP_SCAVENGER_H
+#define EBBI_HEAP_SCAVENGER_H
+
+#include "heap/heap.h"
+
+/* `bytes` became free, in a cache, a slab or a run. The caller is inside `cache` or has none (NULL). */
+void ebbi_scavenger_note(struct ebbi_cache *cache, size_t bytes);
+
+/* One look; everything: whatever can be given back, at once. `own` as above. Returns bytes given back. */
+size_t ebbi_scavenger_look(struct ebbi_cache *own, bool everything, size_t *ret_left);
+
+/* No thread is to be had or wanted: slow paths look from now on. */
+void ebbi_scavenger_give_up(void);
+
+/* In the child of a fork: the thread is gone. */
+void ebbi_scavenger_forget(void);
+
+/* How often the thread, or a slow path in its place, looked. */
+uint64_t ebbi_scavenger_looks(void);
+
+#endif

@@ -1,0 +1,208 @@
+#include "heap/fast.h"
+
+#include <string.h>
+
+#include "heap/inside.h"
+#include "heap/misuse.h"
+#include "heap/scavenger.h"
+#include "platform/thread.h"
+
+/* The class whose slots hold `bytes` and are aligned, or EBBI_CLASS_NONE. */
+static unsigned class_for(size_t bytes, size_t align_bytes)
+{
+	unsigned size_class;
+
+	if (bytes > EBBI_SMALL_MOST || align_bytes > EBBI_PAGE_BYTES)
+		return EBBI_CLASS_NONE;
+	size_class = ebbi_class_of(bytes);
+	/* Slabs start on a page, so slots are aligned to whatever divides their size. */
+	while (size_class < EBBI_CLASSES && (ebbi_sizes[size_class].bytes & (align_bytes - 1)) != 0)
+		size_class++;
+	return size_class < EBBI_CLASSES ? size_class : EBBI_CLASS_NONE;
+}
+
+static void *large_alloc(struct ebbi_cache *cache, size_t bytes, size_t align_bytes, enum ebbi_content content)
+{
+	void *block;
+
+	if (ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0)
+		return NULL;
+	ebbi_scavenger_note(cache, 0);
+	return block;
+}
+
+static void *zeroed(void *block, size_t bytes, enum ebbi_content content)
+{
+	if (block != NULL && content == EBBI_CONTENT_ZERO)
+		memset(block, 0, bytes);
+	return block;
+}
+
+/* A slot or a block, by a thread that is inside its cache. */
+static void *alloc_inside(struct ebbi_cache *cache, size_t bytes, size_t align_bytes, enum ebbi_content content)
+{
+	unsigned size_class = class_for(bytes, align_bytes);
+
+	if (size_class == EBBI_CLASS_NONE)
+		return large_alloc(cache, ebbi_max_size(bytes, 1), align_bytes, content);
+	ebbi_scavenger_note(cache, ebbi_sizes[size_class].bytes);
+	return ebbi_cache_take(&ebbi_heap.registry.pool, cache, size_class);
+}
+
+/* By a thread without a cache, its signals blocked: one slot, straight from the bin. */
+static void *alloc_without_cache(size_t bytes, size_t align_bytes, enum ebbi_content content)
+{
+	unsigned size_class = class_for(bytes, align_bytes);
+	struct ebbi_taken taken;
+	void *slot;
+
+	if (size_class == EBBI_CLASS_NONE)
+		return large_alloc(NULL, ebbi_max_size(bytes, 1), align_bytes, content);
+	if (ebbi_bin_take(&ebbi_heap.store, size_class, 1, &slot, 1, &taken) != 0)
+		return NULL;
+	if (taken.count == 0)
+		slot = taken.base + ebbi_bit_lowest(taken.bits) * (size_t)ebbi_sizes[size_class].bytes;
+	return zeroed(slot, bytes, content);
+}
+
+/* By a signal handler that interrupted its own thread inside: fresh zeroed pages, no lock. */
+static void *alloc_nested(size_t bytes, size_t align_bytes)
+{
+	void *block;
+
+	ebbi_fetch_add_relaxed(&ebbi_heap.nested_allocations, 1);
+	if (ebbi_large_alloc_nested(&ebbi_heap.large, ebbi_max_size(bytes, 1), align_bytes, &block) != 0)
+		return NULL;
+	return block;
+}
+
+static void *alloc_seen(struct ebbi_cache *cache, uint32_t seen, size_t bytes, size_t align_bytes,
+			enum ebbi_content content)
+{
+	void *block;
+
+	if (ebbi_heap_settle(cache, seen) == EBBI_NESTED)
+		return alloc_nested(bytes, align_bytes);
+	block = alloc_inside(cache, bytes, align_bytes, content);
+	ebbi_handshake_leave(&cache->handshake);
+	return bytes <= EBBI_SMALL_MOST ? zeroed(block, bytes, content) : block;
+}
+
+void *ebbi_heap_alloc(size_t bytes, size_t align_bytes, enum ebbi_content content)
+{
+	struct ebbi_cache *cache = ebbi_thread_cache();
+	uint64_t mask;
+	void *block;
+
+	if (EBBI_LIKELY(cache != NULL))
+		return alloc_seen(cache, ebbi_handshake_enter(&cache->handshake), bytes, align_bytes, content);
+	ebbi_signals_block(&mask);
+	block = alloc_without_cache(bytes, align_bytes, content);
+	ebbi_signals_restore(&mask);
+	return block;
+}
+
+void *ebbi_heap_alloc_slow(size_t bytes)
+{
+	return ebbi_heap_alloc(bytes, EBBI_ALIGNMENT, EBBI_CONTENT_ANY);
+}
+
+void *ebbi_heap_alloc_seen(size_t bytes, uint32_t seen)
+{
+	return alloc_seen(ebbi_thread_self.cache, seen, bytes, EBBI_ALIGNMENT, EBBI_CONTENT_ANY);
+}
+
+void *ebbi_heap_refill(unsigned size_class)
+{
+	struct ebbi_cache *cache = ebbi_thread_self.cache;
+	void *slot = ebbi_cache_take(&ebbi_heap.registry.pool, cache, size_class);
+
+	/* What the refill took beyond the one slot is owed until it is used or drained. */
+	ebbi_scavenger_note(cache, ebbi_sizes[size_class].bytes);
+	ebbi_handshake_leave(&cache->handshake);
+	return slot;
+}
+
+/* What the options ask for before a block is freed. */
+static void before_free(struct ebbi_cache *cache, void *block, uint64_t entry)
+{
+	if (ebbi_heap.config.check == EBB_CHECK_FULL)
+		ebbi_misuse_check_free(cache, block, entry);
+	if (ebbi_heap.config.zero_on_free)
+		memset(block, 0, ebbi_misuse_block_bytes(entry));
+}
+
+/* By a thread that is inside its cache; `block` is a valid start. */
+static void free_inside(struct ebbi_cache *cache, void *block, uint64_t entry)
+{
+	unsigned size_class = ebbi_entry_kind(entry);
+	size_t bytes = ebbi_misuse_block_bytes(entry);
+
+	if (size_class < EBBI_CLASSES) {
+		bytes = ebbi_cache_put(&ebbi_heap.registry.pool, cache, size_class, block);
+	} else {
+		ebbi_large_free(&ebbi_heap.large, block, entry);
+	}
+	ebbi_scavenger_note(cache, bytes);
+}
+
+static void free_without_cache(void *block, uint64_t entry)
+{
+	before_free(NULL, block, entry);
+	if (ebbi_entry_kind(entry) < EBBI_CLASSES)
+		ebbi_bin_give(&ebbi_heap.store, ebbi_entry_kind(entry), &block, 1);
+	else
+		ebbi_large_free(&ebbi_heap.large, block, entry);
+	ebbi_scavenger_note(NULL, ebbi_misuse_block_bytes(entry));
+}
+
+static void free_seen(struct ebbi_cache *cache, uint32_t seen, void *block, uint64_t entry)
+{
+	if (ebbi_heap_settle(cache, seen) == EBBI_NESTED) {
+		if (ebbi_heap.config.zero_on_free)
+			memset(block, 0, ebbi_misuse_block_bytes(entry));
+		ebbi_handshake_defer(&cache->handshake, block);
+		return;
+	}
+	before_free(cache, block, entry);
+	free_inside(cache, block, entry);
+	ebbi_handshake_leave(&cache->handshake);
+}
+
+void ebbi_heap_free(void *block)
+{
+	struct ebbi_cache *cache = ebbi_thread_cache();
+	uint64_t entry = ebbi_misuse_judge("free", block);
+	uint64_t mask;
+
+	if (EBBI_LIKELY(cache != NULL)) {
+		free_seen(cache, ebbi_handshake_enter(&cache->handshake), block, entry);
+		return;
+	}
+	ebbi_signals_block(&mask);
+	free_without_cache(block, entry);
+	ebbi_signals_restore(&mask);
+}
+
+void ebbi_heap_free_slow(void *block)
+{
+	if (block != NULL)
+		ebbi_heap_free(block);
+}
+
+void ebbi_heap_free_seen(void *block, uint32_t seen)
+{
+	free_seen(ebbi_thread_self.cache, seen, block, ebbi_misuse_judge("free", block));
+}
+
+void ebbi_heap_spill(void *block, uint64_t entry)
+{
+	struct ebbi_cache *cache = ebbi_thread_self.cache;
+	const struct ebbi_rack *rack = &cache->shelf->racks[ebbi_entry_kind(entry)];
+
+	(void)ebbi_misuse_judge("free", block);
+	if (rack->count > 0 && rack->slots[rack->count - 1] == block)
+		ebbi_report_double_free_slot(block, ebbi_misuse_block_bytes(entry));
+	free_inside(cache, block, entry);
+	ebbi_handshake_leave(&cache->handshake);
+}

@@ -1,0 +1,56 @@
+/*
+ * cachesize.h: how much a thread may keep of each slot size.
+ *
+ * Owns: the figures. Never: keeps state. Pure. Threading: any. Errors: none.
+ *
+ * A cache starts with room for few slots and doubles it when it overflows; how many slots it asks
+ * for at a time doubles likewise. Both start anew after a drain, so that a thread that sleeps
+ * costs nothing and one that allocates a little takes a little.
+ */
+#ifndef EBBI_POLICY_CACHESIZE_H
+#define EBBI_POLICY_CACHESIZE_H
+
+#include "base/bits.h"
+
+#define EBBI_STACK_FIRST 8u  /* pointers in the cache's first page, per class */
+#define EBBI_STACK_MOST 128u
+#define EBBI_CLAIM_MOST 64u
+
+/* Pointers a stack of this slot size starts with: at most 32 KiB worth. */
+static inline unsigned ebbi_policy_stack_first(size_t slot_bytes)
+{
+	size_t count = ((size_t)32 << 10) / slot_bytes;
+
+	return count < 2 ? 2 : (unsigned)ebbi_min_size(count, EBBI_STACK_FIRST);
+}
+
+/*
+ * Pointers it may grow to: at most 64 KiB worth. 128 pointers make a flush of 64, which costs about as
+ * much per pointer as one of 256 (bench: tree building, bulk free).
+ */
+static inline unsigned ebbi_policy_stack_most(size_t slot_bytes)
+{
+	size_t count = ((size_t)64 << 10) / slot_bytes;
+	unsigned first = ebbi_policy_stack_first(slot_bytes);
+
+	return count < first ? first : (unsigned)ebbi_min_size(count, EBBI_STACK_MOST);
+}
+
+/* Slots to ask for at the `step`th refill since the last drain: 4, 8, 16... up to 16 KiB worth. */
+static inline unsigned ebbi_policy_claim(size_t slot_bytes, unsigned step)
+{
+	size_t most = ((size_t)16 << 10) / slot_bytes;
+	size_t wanted = (size_t)4 << ebbi_min_size(step, 4);
+
+	if (most < 1)
+		most = 1;
+	return (unsigned)ebbi_min_size(wanted, ebbi_min_size(most, EBBI_CLAIM_MOST));
+}
+
+/* What all stacks together may be able to hold beyond their first size: 1/32 of the live heap, at least 4 MiB. */
+static inline size_t ebbi_policy_stacks_bytes(size_t live_bytes)
+{
+	return ebbi_max_size((size_t)4 << 20, live_bytes / 32);
+}
+
+#endif

@@ -1,0 +1,134 @@
+#include "stats/snapshot.h"
+
+#include <string.h>
+
+#include "heap/heap.h"
+#include "heap/scavenger.h"
+
+struct ebb_shared ebb_shared_snapshot = {.magic = EBB_SHARED_MAGIC};
+
+static uint32_t publishing; /* acquire/release: one writer at a time */
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* What all caches hold, in slots of each class. */
+static unsigned count_caches(uint32_t cached[EBBI_CLASSES])
+{
+	const struct ebbi_registry *registry = &ebbi_heap.registry;
+	unsigned caches = 0;
+
+	for (struct ebbi_cache *cache = ebbi_load_acquire(&registry->all); cache != NULL; cache = cache->next) {
+		caches++;
+		if (!ebbi_load_relaxed(&cache->drained) || !ebbi_handshake_looks_idle(&cache->handshake))
+			(void)ebbi_cache_held_bytes(cache, cached);
+	}
+	return caches;
+}
+
+static void add_class(struct ebb_snapshot *snapshot, unsigned size_class, uint32_t cached)
+{
+	struct ebbi_bin *bin = &ebbi_heap.store.bins[size_class];
+	struct ebb_class *figures = &snapshot->classes[size_class - 1];
+	uint64_t bytes = ebbi_sizes[size_class].bytes;
+	uint64_t resident;
+	uint64_t holes;
+	uint64_t used;
+
+	ebbi_lock_acquire(&bin->lock);
+	used = bin->used_slots;
+	resident = (uint64_t)bin->resident_pages << EBBI_PAGE_SHIFT;
+	holes = (uint64_t)bin->hole_pages << EBBI_PAGE_SHIFT;
+	figures->slabs = bin->slabs;
+	snapshot->refault_pages += bin->refault_pages;
+	ebbi_lock_release(&bin->lock);
+	figures->size_bytes = bytes;
+	figures->cached_slots = cached;
+	figures->live_slots = minus(used, cached);
+	figures->free_slots = minus(figures->slabs * ebbi_sizes[size_class].slots, used);
+	snapshot->live_bytes += figures->live_slots * bytes;
+	snapshot->held_cache_bytes += cached * bytes;
+	snapshot->held_hole_bytes += holes;
+	snapshot->held_slack_bytes += minus(resident, used * bytes + holes);
+	snapshot->resident_bytes += resident;
+}
+
+static void add_pages(struct ebb_snapshot *snapshot)
+{
+	struct ebbi_pages *pages = &ebbi_heap.store.pages;
+	struct ebbi_large *large = &ebbi_heap.large;
+	uint64_t dirty;
+
+	ebbi_lock_acquire(&pages->lock);
+	dirty = pages->dirty_pages;
+	snapshot->mapped_bytes += pages->mapped_bytes;
+	snapshot->purged_bytes = pages->purged_pages << EBBI_PAGE_SHIFT;
+	snapshot->purge_calls = pages->purge_calls;
+	snapshot->mmap_calls = pages->map_calls;
+	ebbi_lock_release(&pages->lock);
+	dirty += ebbi_load_relaxed(&large->retained_pages);
+	snapshot->live_large_bytes =
+		(uint64_t)(ebbi_load_relaxed(&large->run_pages) + ebbi_load_relaxed(&large->mapping_pages)) << EBBI_PAGE_SHIFT;
+	snapshot->held_run_bytes = dirty << EBBI_PAGE_SHIFT;
+	snapshot->live_bytes += snapshot->live_large_bytes;
+	snapshot->resident_bytes += snapshot->live_large_bytes + snapshot->held_run_bytes;
+	snapshot->mapped_bytes += (uint64_t)ebbi_load_relaxed(&large->mapping_pages) << EBBI_PAGE_SHIFT;
+	snapshot->mmap_calls += ebbi_load_relaxed(&large->map_calls);
+	snapshot->refault_pages += ebbi_load_relaxed(&large->refault_pages);
+}
+
+static void add_metadata(struct ebb_snapshot *snapshot)
+{
+	struct ebbi_meta *meta = &ebbi_heap.store.meta;
+
+	ebbi_lock_acquire(&meta->lock);
+	snapshot->metadata_bytes = meta->used_bytes;
+	snapshot->mapped_bytes += meta->mapped_bytes;
+	ebbi_lock_release(&meta->lock);
+	snapshot->mapped_bytes += ebbi_pagemap_mapped_bytes();
+}
+
+void ebbi_snapshot_take(struct ebb_snapshot *ret_snapshot)
+{
+	const struct ebbi_registry *registry = &ebbi_heap.registry;
+	uint32_t cached[EBBI_CLASSES] = {0};
+
+	memset(ret_snapshot, 0, sizeof(*ret_snapshot));
+	ret_snapshot->size_bytes = sizeof(*ret_snapshot);
+	ret_snapshot->version = EBB_SNAPSHOT_VERSION;
+	(void)count_caches(cached);
+	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
+		add_class(ret_snapshot, size_class, cached[size_class]);
+	add_pages(ret_snapshot);
+	add_metadata(ret_snapshot);
+	ret_snapshot->threads = ebbi_load_relaxed(&registry->owned);
+	/* Page map entries (8 bytes a page and less for the bits) and a shelf page a thread. */
+	ret_snapshot->metadata_bytes += ret_snapshot->resident_bytes / EBBI_PAGE_BYTES * 8 +
+					ret_snapshot->threads * ebbi_heap.store.meta.page_bytes;
+	ret_snapshot->resident_bytes += ret_snapshot->metadata_bytes;
+	ret_snapshot->threads_drained = ebbi_load_relaxed(&registry->drained);
+	ret_snapshot->drains_deferred = ebbi_load_relaxed(&registry->put_off);
+	ret_snapshot->caches_lost = ebbi_load_relaxed(&registry->lost);
+	ret_snapshot->nested_allocations = ebbi_load_relaxed(&ebbi_heap.nested_allocations);
+	ret_snapshot->deferred_frees = ebbi_load_relaxed(&registry->deferred_frees);
+	ret_snapshot->scavenger_wakeups = ebbi_scavenger_looks();
+	ret_snapshot->features_off = ebbi_load_relaxed(&ebbi_heap.features_off);
+}
+
+void ebbi_snapshot_publish(void)
+{
+	struct ebb_snapshot snapshot;
+	uint32_t expected = 0;
+
+	if (!ebbi_cas_acquire(&publishing, &expected, 1))
+		return;
+	ebbi_snapshot_take(&snapshot);
+	/* Odd while it is written; readers are other processes, which retry. */
+	ebbi_store_release(&ebb_shared_snapshot.sequence, ebb_shared_snapshot.sequence + 1);
+	ebbi_compiler_barrier();
+	ebb_shared_snapshot.snapshot = snapshot;
+	ebbi_store_release(&ebb_shared_snapshot.sequence, ebb_shared_snapshot.sequence + 1);
+	ebbi_store_release(&publishing, 0);
+}

@@ -1,0 +1,26 @@
+/*
+ * snapshot.h: the figures of stats.def, filled in.
+ *
+ * Owns: the arithmetic from the layers' counters to struct ebb_snapshot, and the shared copy that is
+ * read from outside. Never: changes the heap, allocates, calls the C library.
+ * Threading: any thread that is inside its cache or has none, since bins' locks are taken one after
+ * another. Errors: none.
+ *
+ * The figures of one moment are not taken at one instant: a slot may move from a cache to a bin
+ * between two lines. Differences are therefore cut off at 0, and are right when nothing happens.
+ */
+#ifndef EBBI_STATS_SNAPSHOT_H
+#define EBBI_STATS_SNAPSHOT_H
+
+#include <ebb/ebb.h>
+
+/* Fill all fields. */
+void ebbi_snapshot_take(struct ebb_snapshot *ret_snapshot);
+
+/* Refresh ebb_shared_snapshot. */
+void ebbi_snapshot_publish(void);
+
+/* The statistics as text, to stderr, in one write. */
+void ebbi_snapshot_print(const struct ebb_snapshot *snapshot);
+
+#endif
