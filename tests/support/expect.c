@@ -7,6 +7,7 @@
  * --lines N    stderr has exactly N lines, each ended by a newline
  * --match RE   some line matches the extended regular expression (anchored at both ends)
  * --absent RE  no line matches
+ * In a RE, %P and %S stand for what the program wrote on stdout after "pointer=" and "start=".
  *
  * It is never run under the allocator itself: the library under test is named with
  * --env LD_PRELOAD=... and so reaches PROGRAM only.
@@ -89,15 +90,16 @@ static void parse(struct expectation *want, char **arguments)
 	want->command = arguments + 1;
 }
 
-__attribute__((noreturn)) static void child(const struct expectation *want, int stderr_fd)
+__attribute__((noreturn)) static void child(const struct expectation *want, int stdout_fd,
+						    int stderr_fd)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (want->clear_env)
 		clearenv();
 	for (int i = 0; i < want->envs; i++)
 		putenv(want->env[i]);
+	dup2(stdout_fd, STDOUT_FILENO);
 	dup2(stderr_fd, STDERR_FILENO);
-	close(stderr_fd);
 	if (want->close_stderr)
 		close(STDERR_FILENO);
 	execv(want->command[0], want->command);
@@ -132,6 +134,40 @@ static size_t collect(int fd, pid_t pid, unsigned seconds, char *output)
 	return length;
 }
 
+static char said[OUTPUT_BYTES]; /* on stdout */
+
+/* Appends the word that follows `key` on the program's stdout. */
+static void append_said(char *text, size_t size, const char *key)
+{
+	const char *found = strstr(said, key);
+	size_t length = strlen(text);
+
+	CHECK(found != NULL, "the program did not say %s", key);
+	found += strlen(key);
+	for (size_t i = 0; length + 1 < size && found[i] > ' '; i++)
+		text[length++] = found[i];
+	text[length] = 0;
+}
+
+/* "^(expression)$" with %P and %S replaced. */
+static void anchor(const char *expression, char *text, size_t size)
+{
+	size_t length;
+
+	strcpy(text, "^(");
+	for (const char *at = expression; *at != 0; at++) {
+		if (at[0] == '%' && (at[1] == 'P' || at[1] == 'S')) {
+			append_said(text, size, *++at == 'P' ? "pointer=" : "start=");
+			continue;
+		}
+		length = strlen(text);
+		CHECK(length + 4 < size, "the expression is too long");
+		text[length] = *at;
+		text[length + 1] = 0;
+	}
+	strcat(text, ")$");
+}
+
 static bool line_matches(const char *expression, const char *output)
 {
 	char anchored[1024];
@@ -139,7 +175,7 @@ static bool line_matches(const char *expression, const char *output)
 	regex_t regex;
 	bool found = false;
 
-	snprintf(anchored, sizeof(anchored), "^(%s)$", expression);
+	anchor(expression, anchored, sizeof(anchored));
 	CHECK(regcomp(&regex, anchored, REG_EXTENDED | REG_NOSUB) == 0, "bad regex %s", expression);
 	strcpy(copy, output);
 	for (char *save = NULL, *line = strtok_r(copy, "\n", &save); line != NULL && !found;
@@ -183,20 +219,26 @@ int main(int argc, char **argv)
 {
 	struct expectation want = { .lines = -1, .seconds = 30 };
 	static char output[OUTPUT_BYTES];
-	int pipe_fd[2];
+	int out[2];
+	int err[2];
 	int status;
 
 	CHECK(argc > 1, "see the head of expect.c for usage");
 	parse(&want, argv + 1);
-	CHECK(pipe2(pipe_fd, O_CLOEXEC) == 0, "pipe");
+	CHECK(pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0, "pipe");
 	pid_t pid = fork();
 	CHECK(pid >= 0, "fork");
 	if (pid == 0)
-		child(&want, pipe_fd[1]);
-	close(pipe_fd[1]);
-	size_t length = collect(pipe_fd[0], pid, want.seconds, output);
+		child(&want, out[1], err[1]);
+	close(out[1]);
+	close(err[1]);
+	/* What it says on stdout fits into the pipe; it is read when all is over. */
+	size_t length = collect(err[0], pid, want.seconds, output);
 	CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
+	ssize_t said_length = read(out[0], said, sizeof(said) - 1);
 	check_write(output, (int)length); /* for the log */
+	if (said_length > 0)
+		check_write(said, (int)said_length);
 	judge(&want, status, output, length);
 	return 0;
 }

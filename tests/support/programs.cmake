@@ -3,11 +3,10 @@
 #
 #   ebb_test_program(NAME SOURCE...)
 #       builds NAME (no allocator of its own) and NAME-linked (linked with libebb.so)
-#   ebb_test_run(TEST PROGRAM NAME [ARGS ...] [ENV K=V ...] [REFUSE rule ...] [WAYS preload linked]
-#                [LABELS ...] [TIMEOUT seconds] [COST n])
-#       registers TEST (preload) and TEST.linked; with REFUSE the program runs under `refuse`
-#   ebb_test_expect(TEST PROGRAM NAME EXPECT <options of expect> [the rest as above])
-#       the same, judged by `expect`
+#   ebb_test_run(TEST PROGRAM NAME [ARGS ...] [ENV K=V ...] [REFUSE rule ...] [EXPECT option ...]
+#                [WAYS preload linked] [LABELS ...] [TIMEOUT seconds] [COST n] [SERIAL])
+#       registers TEST (preload) and TEST.linked; with REFUSE the program runs under `refuse`, with
+#       EXPECT it is judged by `expect`
 #
 # EBB_SHARED_TARGET names the target of libebb.so.
 if(NOT DEFINED EBB_SHARED_TARGET)
@@ -38,53 +37,59 @@ function(ebb_test_program name)
 	target_link_options(${name}-linked PRIVATE -Wl,--no-as-needed)
 endfunction()
 
-# Registers one test; internal.
+# Registers one test from the T_ variables of ebb_test_run, its caller.
 function(ebb_test_register test way)
-	cmake_parse_arguments(T "" "PROGRAM;TIMEOUT;COST" "ARGS;ENV;REFUSE;EXPECT;LABELS" ${ARGN})
-	set(library "LD_PRELOAD=$<TARGET_FILE:${EBB_SHARED_TARGET}>")
 	set(environment EBB_TEST_EXPECT=ebb ${T_ENV})
 	set(program $<TARGET_FILE:${T_PROGRAM}>)
 	if(way STREQUAL preload)
-		list(APPEND environment ${library})
+		list(APPEND environment "LD_PRELOAD=$<TARGET_FILE:${EBB_SHARED_TARGET}>")
 	else()
 		set(program $<TARGET_FILE:${T_PROGRAM}-linked>)
 	endif()
-	set(launcher)
 	set(passed)
 	foreach(item ${environment})
 		list(APPEND passed --env ${item})
 	endforeach()
+	# The launchers themselves run without the library and without its variable.
+	set(launcher)
 	if(DEFINED T_EXPECT AND DEFINED T_REFUSE)
 		set(launcher ebb-test-expect ${T_EXPECT} -- $<TARGET_FILE:ebb-test-refuse>
 			${T_REFUSE} ${passed} --)
-		set(environment)
 	elseif(DEFINED T_EXPECT)
 		set(launcher ebb-test-expect ${passed} ${T_EXPECT} --)
-		set(environment)
 	elseif(DEFINED T_REFUSE)
 		set(launcher ebb-test-refuse ${T_REFUSE} ${passed} --)
+	endif()
+	if(launcher)
 		set(environment)
 	endif()
 	add_test(NAME ${test} COMMAND ${launcher} ${program} ${T_ARGS})
-	if(NOT DEFINED T_TIMEOUT)
-		set(T_TIMEOUT 60)
-	endif()
 	set_tests_properties(${test} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}"
 		ENVIRONMENT "${environment}")
 	if(DEFINED T_COST)
 		set_tests_properties(${test} PROPERTIES COST ${T_COST})
 	endif()
+	if(T_SERIAL)
+		set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
+	endif()
 endfunction()
 
 function(ebb_test_run test)
-	cmake_parse_arguments(R "" "" "WAYS" ${ARGN})
-	if(NOT DEFINED R_WAYS)
-		set(R_WAYS preload linked)
+	cmake_parse_arguments(T "SERIAL" "PROGRAM;TIMEOUT;COST"
+		"ARGS;ENV;REFUSE;EXPECT;LABELS;WAYS" ${ARGN})
+	if(DEFINED T_UNPARSED_ARGUMENTS)
+		message(FATAL_ERROR "${test}: what is '${T_UNPARSED_ARGUMENTS}'?")
 	endif()
-	if(preload IN_LIST R_WAYS)
-		ebb_test_register(${test} preload ${R_UNPARSED_ARGUMENTS})
+	if(NOT DEFINED T_WAYS)
+		set(T_WAYS preload linked)
 	endif()
-	if(linked IN_LIST R_WAYS)
-		ebb_test_register(${test}.linked linked ${R_UNPARSED_ARGUMENTS})
+	if(NOT DEFINED T_TIMEOUT)
+		set(T_TIMEOUT 60)
+	endif()
+	if(preload IN_LIST T_WAYS)
+		ebb_test_register(${test} preload)
+	endif()
+	if(linked IN_LIST T_WAYS)
+		ebb_test_register(${test}.linked linked)
 	endif()
 endfunction()
