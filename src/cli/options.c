@@ -1,0 +1,244 @@
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FLAG_ROW(type, id, name, kind, value, preset, help, more) \
+	{name, FLAG_##kind, value, preset, help, more, offsetof(struct type, id)},
+
+static const struct flag run_flags[] = {
+#define EBB_FLAG_run(id, name, kind, value, preset, help, more) \
+	FLAG_ROW(run_options, id, name, kind, value, preset, help, more)
+#include "cli/flags.def"
+#undef EBB_FLAG_run
+};
+
+static const struct flag report_flags[] = {
+#define EBB_FLAG_report(id, name, kind, value, preset, help, more) \
+	FLAG_ROW(report_options, id, name, kind, value, preset, help, more)
+#include "cli/flags.def"
+#undef EBB_FLAG_report
+};
+
+const struct verb ebbi_verbs[] = {
+#define EBB_VERB(name, arguments, summary) \
+	{#name, arguments, summary, name##_flags, sizeof(name##_flags) / sizeof(name##_flags[0])},
+#include "cli/flags.def"
+#undef EBB_VERB
+};
+const size_t ebbi_verb_count = sizeof(ebbi_verbs) / sizeof(ebbi_verbs[0]);
+
+const struct verb *ebbi_verb_find(const char *name)
+{
+	for (size_t i = 0; i < ebbi_verb_count; i++) {
+		if (strcmp(ebbi_verbs[i].name, name) == 0)
+			return &ebbi_verbs[i];
+	}
+	return NULL;
+}
+
+/* --- What was meant ---------------------------------------------------------------------- */
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+	unsigned ab = a < b ? a : b;
+
+	return ab < c ? ab : c;
+}
+
+/* Levenshtein's distance, for words of up to 31 letters. */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[32];
+	size_t length = strlen(b);
+
+	if (length > 31 || strlen(a) > 31)
+		return 32;
+	for (size_t j = 0; j <= length; j++)
+		row[j] = (unsigned)j;
+	for (size_t i = 0; a[i]; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = (unsigned)i + 1;
+		for (size_t j = 0; j < length; j++) {
+			unsigned above = row[j + 1];
+
+			row[j + 1] = min3(above + 1, row[j] + 1, diagonal + (a[i] != b[j]));
+			diagonal = above;
+		}
+	}
+	return row[length];
+}
+
+static const char *nearer(const char *wanted, const char *candidate, unsigned *best, const char *found)
+{
+	unsigned d = distance(wanted, candidate);
+
+	if (d >= *best)
+		return found;
+	*best = d;
+	return candidate;
+}
+
+const char *ebbi_verb_nearest(const char *name)
+{
+	const char *found = NULL;
+	unsigned best = 3;
+
+	for (size_t i = 0; i < ebbi_verb_count; i++)
+		found = nearer(name, ebbi_verbs[i].name, &best, found);
+	return found;
+}
+
+static const char *flag_nearest(const struct verb *verb, const char *name)
+{
+	const char *found = NULL;
+	unsigned best = 4;
+
+	for (size_t i = 0; i < verb->flag_count; i++)
+		found = nearer(name, verb->flags[i].name, &best, found);
+	return found;
+}
+
+/* --- Values ------------------------------------------------------------------------------ */
+
+bool ebbi_parse_time(const char *text, uint64_t *ret_ns)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
+	char *end;
+	double value;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+		return false;
+	value = strtod(text, &end);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].unit) != 0)
+			continue;
+		/* A month: nobody means more, and nanoseconds stay far from their end. */
+		if (!(value * units[i].ns <= 30 * 86400e9))
+			return false;
+		*ret_ns = (uint64_t)(value * units[i].ns);
+		return true;
+	}
+	return false;
+}
+
+static int set_value(const struct flag *flag, const char *text, void *options, char *ret_message)
+{
+	void *field = (char *)options + flag->offset;
+
+	switch (flag->kind) {
+	case FLAG_TEXT:
+		*(const char **)field = text;
+		return 0;
+	case FLAG_SWITCH:
+		*(bool *)field = true;
+		return 0;
+	case FLAG_TIME:
+		if (ebbi_parse_time(text, field))
+			return 0;
+		snprintf(ret_message, OPTIONS_MESSAGE, "--%s '%.200s': write a time such as 500ms, 5s or 2m",
+			 flag->name, text);
+		break;
+	}
+	return -EINVAL;
+}
+
+static int set_presets(const struct verb *verb, void *options, char *ret_message)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < verb->flag_count && error == 0; i++) {
+		const struct flag *flag = &verb->flags[i];
+
+		if (flag->kind == FLAG_SWITCH)
+			*(bool *)((char *)options + flag->offset) = false;
+		else if (flag->kind == FLAG_TEXT || flag->preset)
+			error = set_value(flag, flag->preset, options, ret_message);
+	}
+	return error;
+}
+
+/* --- Arguments --------------------------------------------------------------------------- */
+
+static const struct flag *find_flag(const struct verb *verb, const char *name, size_t length)
+{
+	for (size_t i = 0; i < verb->flag_count; i++) {
+		if (strlen(verb->flags[i].name) == length && memcmp(verb->flags[i].name, name, length) == 0)
+			return &verb->flags[i];
+	}
+	return NULL;
+}
+
+static int unknown_flag(const struct verb *verb, const char *argument, char *ret_message)
+{
+	char name[64];
+	const char *nearest;
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(argument + 2, "="), argument + 2);
+	nearest = argument[1] == '-' ? flag_nearest(verb, name) : NULL;
+	if (nearest)
+		snprintf(ret_message, OPTIONS_MESSAGE, "unknown option %.200s: did you mean --%s?", argument, nearest);
+	else
+		snprintf(ret_message, OPTIONS_MESSAGE, "unknown option %.200s: see ebb %s --help", argument,
+			 verb->name);
+	return -EINVAL;
+}
+
+/* One "--name value" or "--name=value"; *argv is left at the last argument it took. */
+static int parse_flag(const struct verb *verb, char ***argv, void *options, char *ret_message)
+{
+	const char *argument = **argv;
+	const char *name = argument + 2;
+	const char *equals = strchr(name, '=');
+	size_t length = equals ? (size_t)(equals - name) : strlen(name);
+	const struct flag *flag = argument[1] == '-' ? find_flag(verb, name, length) : NULL;
+	const char *value = equals ? equals + 1 : NULL;
+
+	if (!flag)
+		return unknown_flag(verb, argument, ret_message);
+	if (flag->kind == FLAG_SWITCH && value) {
+		snprintf(ret_message, OPTIONS_MESSAGE, "--%s takes no value", flag->name);
+		return -EINVAL;
+	}
+	if (flag->kind != FLAG_SWITCH && !value) {
+		value = (*argv)[1];
+		if (!value) {
+			snprintf(ret_message, OPTIONS_MESSAGE, "--%s needs a value: --%s %s", flag->name, flag->name,
+				 flag->value);
+			return -EINVAL;
+		}
+		++*argv;
+	}
+	return set_value(flag, value, options, ret_message);
+}
+
+int ebbi_options_parse(const struct verb *verb, char **argv, void *ret_options, char ***ret_rest, bool *ret_help,
+		       char *ret_message)
+{
+	int error = set_presets(verb, ret_options, ret_message);
+
+	*ret_help = false;
+	for (argv++; *argv && error == 0; argv++) {
+		if (strcmp(*argv, "--") == 0) {
+			argv++;
+			break;
+		}
+		if ((*argv)[0] != '-' || (*argv)[1] == 0)
+			break;
+		if (strcmp(*argv, "--help") == 0 || strcmp(*argv, "-h") == 0) {
+			*ret_help = true;
+			return 0;
+		}
+		error = parse_flag(verb, &argv, ret_options, ret_message);
+	}
+	*ret_rest = argv;
+	return error;
+}

@@ -1,0 +1,73 @@
+/*
+ * options.h: the verbs and flags of flags.def as tables, and the one parser for all of them.
+ *
+ * Owns: nothing; strings in a parsed struct point into argv. Pure but for that.
+ * Threading: any. Errors: -EINVAL with one line that names the argument and the remedy.
+ * Invariant: flags end at "--" or at the first argument that is none; a flag given twice counts as
+ * given last.
+ */
+#ifndef EBBI_CLI_OPTIONS_H
+#define EBBI_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OPTIONS_MESSAGE 1024
+
+typedef const char *ebbi_option_TEXT;
+typedef uint64_t ebbi_option_TIME;
+typedef bool ebbi_option_SWITCH;
+
+struct run_options {
+#define EBB_FLAG_run(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
+#include "cli/flags.def"
+#undef EBB_FLAG_run
+};
+
+struct report_options {
+#define EBB_FLAG_report(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
+#include "cli/flags.def"
+#undef EBB_FLAG_report
+};
+
+enum flag_kind { FLAG_TEXT, FLAG_TIME, FLAG_SWITCH };
+
+struct flag {
+	const char *name; /* without the dashes */
+	enum flag_kind kind;
+	const char *value; /* what the help calls its value; NULL for a switch */
+	const char *preset;
+	const char *help;
+	const char *more;
+	size_t offset; /* in the verb's struct */
+};
+
+struct verb {
+	const char *name;
+	const char *arguments;
+	const char *summary;
+	const struct flag *flags;
+	size_t flag_count;
+};
+
+extern const struct verb ebbi_verbs[];
+extern const size_t ebbi_verb_count;
+
+/* NULL when there is none of that name. */
+const struct verb *ebbi_verb_find(const char *name);
+
+/* The verb whose name is nearest to a mistyped one; NULL when none is near. */
+const char *ebbi_verb_nearest(const char *name);
+
+/*
+ * Fills *ret_options (the verb's struct) with presets and what argv says. argv[0] is skipped.
+ * *ret_rest is the first argument that is no flag's; *ret_help is set by --help or -h.
+ */
+int ebbi_options_parse(const struct verb *verb, char **argv, void *ret_options, char ***ret_rest, bool *ret_help,
+		       char *ret_message);
+
+/* "500ms", "5s", "2m"; a bare number means seconds. False when it is none of these. */
+bool ebbi_parse_time(const char *text, uint64_t *ret_ns);
+
+#endif

@@ -1,0 +1,153 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "lab/experiment.h"
+#include "report/run_json.h"
+#include "report/run_text.h"
+#include "report/words.h"
+
+/* Too large for a stack, and there is one run a process. */
+static struct experiment_plan plan;
+static struct run_result result;
+
+struct listener {
+	struct style style;
+};
+
+static void show_progress(void *context, const char *line)
+{
+	const struct listener *listener = context;
+
+	fprintf(stderr, "%sebb: %s%s\n", listener->style.dim, line, listener->style.off);
+}
+
+static int choose_ready(const struct run_options *options, struct ready *ret_ready, char *message)
+{
+	int given = (options->ready_tcp != NULL) + (options->ready_http != NULL) + (options->ready_log != NULL);
+
+	if (given > 1) {
+		snprintf(message, LAB_MESSAGE,
+			 "--ready-tcp, --ready-http and --ready-log exclude each other: give one");
+		return -EINVAL;
+	}
+	if (options->ready_tcp)
+		return ebbi_ready_parse(READY_TCP, options->ready_tcp, ret_ready, message);
+	if (options->ready_http)
+		return ebbi_ready_parse(READY_HTTP, options->ready_http, ret_ready, message);
+	if (options->ready_log)
+		return ebbi_ready_parse(READY_LOG, options->ready_log, ret_ready, message);
+	*ret_ready = (struct ready){.kind = READY_IDLE};
+	return 0;
+}
+
+/* 0, or the exit code after a line on stderr. */
+static int make_plan(const struct run_options *options, char **command)
+{
+	char message[LAB_MESSAGE];
+	int error;
+
+	if (!command[0]) {
+		ebbi_cli_complain("no command: ebb run [OPTION...] -- COMMAND [ARGUMENT...]");
+		return EXIT_USAGE;
+	}
+	error = choose_ready(options, &plan.ready, message);
+	if (error == 0)
+		error = ebbi_allocator_find(options->allocator, &plan.allocator, message);
+	if (error == 0)
+		error = ebbi_allocator_environment(&plan.allocator, options->conf, &plan.environment, message);
+	if (error != 0) {
+		ebbi_cli_complain("%s", message);
+		return error == -ENOENT ? EXIT_NOT_MEASURED : EXIT_USAGE;
+	}
+	error = options->save ? ebbi_save_check(options->save) : 0;
+	if (error != 0) {
+		ebbi_cli_complain("--save %s: %s", options->save, strerror(-error));
+		return EXIT_USAGE;
+	}
+	plan.argv = command;
+	plan.label = options->label ? options->label : plan.allocator.name;
+	plan.conf = options->conf;
+	plan.ready_timeout_ns = options->ready_timeout;
+	plan.load_command = options->load;
+	plan.rest_ns = options->rest;
+	plan.grace_ns = options->grace;
+	plan.stdout_to_stderr = options->json;
+	return 0;
+}
+
+/* Prints and saves the JSON as asked; 0 or EXIT_NOT_MEASURED after a line. */
+static int deliver_json(const struct run_options *options)
+{
+	json_t *document = ebbi_run_json(&result);
+	char *text = ebbi_json_text(document);
+	int error = text ? 0 : -ENOMEM;
+
+	if (error == 0 && options->json)
+		fputs(text, stdout);
+	if (error == 0 && options->save)
+		error = ebbi_save(options->save, text);
+	if (error != 0)
+		ebbi_cli_complain("%s: %s: the result was not saved", options->save ? options->save : "JSON",
+				  strerror(-error));
+	free(text);
+	json_decref(document);
+	return error != 0 ? EXIT_NOT_MEASURED : 0;
+}
+
+static int deliver(const struct run_options *options)
+{
+	struct style style = ebbi_style_for(STDOUT_FILENO);
+	char sentence[1024];
+	int code = 0;
+	int flushed;
+
+	if (!options->json) {
+		/* The command's last line may have had no newline. */
+		fputc('\n', stdout);
+		ebbi_run_text(stdout, &result, &style, options->bytes);
+	}
+	if (options->json || options->save)
+		code = deliver_json(options);
+	flushed = ebbi_cli_flush();
+	if (options->json && ebbi_sentence_preload(&result, sentence, sizeof(sentence)))
+		ebbi_cli_complain("%s", sentence);
+	if (ebbi_sentence_outcome(&result, sentence, sizeof(sentence)))
+		ebbi_cli_complain("%s", sentence);
+	return code ? code : flushed;
+}
+
+int ebbi_cli_run(char **argv)
+{
+	struct run_options options;
+	struct listener listener = {.style = ebbi_style_for(STDERR_FILENO)};
+	char message[LAB_MESSAGE];
+	char **command;
+	bool help;
+	int code, delivered;
+
+	if (ebbi_options_parse(ebbi_verb_find("run"), argv, &options, &command, &help, message) != 0) {
+		ebbi_cli_complain("%s", message);
+		return EXIT_USAGE;
+	}
+	if (help) {
+		ebbi_help_verb(stdout, ebbi_verb_find("run"));
+		return ebbi_cli_flush();
+	}
+	code = make_plan(&options, command);
+	if (code != 0)
+		return code;
+	if (isatty(STDERR_FILENO)) {
+		plan.progress = show_progress;
+		plan.progress_context = &listener;
+	}
+	if (ebbi_experiment_run(&plan, &result, message, &code) != 0) {
+		ebbi_cli_complain("%s", message);
+		return code;
+	}
+	delivered = deliver(&options);
+	code = ebbi_result_exit(&result);
+	return code ? code : delivered;
+}

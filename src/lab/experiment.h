@@ -1,0 +1,45 @@
+/*
+ * experiment.h: runs one command under one allocator and measures it.
+ *
+ * Owns: while it runs, the process's signals, its children and its subreaper flag; it gives the
+ * signal mask back. Never: writes to stdout or stderr but through `progress`.
+ * Threading: the process must have one thread (it forks).
+ * Errors: when the command could not be started or measuring was refused: negative errno, a line
+ * in `ret_message`, and the exit code for it in *ret_exit. A command that ran and failed is a
+ * result, not an error.
+ */
+#ifndef EBBI_LAB_EXPERIMENT_H
+#define EBBI_LAB_EXPERIMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lab/allocator.h"
+#include "lab/ready.h"
+#include "lab/result.h"
+
+#define EXIT_MEASURE 3
+#define EXIT_SELF 125
+#define EXIT_NOT_EXECUTABLE 126
+#define EXIT_NOT_FOUND 127
+
+struct experiment_plan {
+	const char *label;
+	char *const *argv;
+	const char *conf;
+	struct allocator allocator;
+	struct environment environment;
+	struct ready ready;
+	uint64_t ready_timeout_ns;
+	const char *load_command; /* NULL: none */
+	uint64_t rest_ns;
+	uint64_t grace_ns;
+	bool stdout_to_stderr;                             /* our stdout is for the result alone */
+	void (*progress)(void *context, const char *line); /* NULL: nobody listens */
+	void *progress_context;
+};
+
+int ebbi_experiment_run(const struct experiment_plan *plan, struct run_result *ret_result, char *ret_message,
+			int *ret_exit);
+
+#endif

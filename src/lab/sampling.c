@@ -1,0 +1,228 @@
+#include "lab/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "observe/snapshot.h"
+
+#define MS 1000000ull
+/* Short commands and their children live in the first moments: look closer there. */
+#define EARLY_NS (300 * MS)
+#define EARLY_STEP_NS (10 * MS)
+#define STEP_NS (40 * MS)
+#define TIMES_STEP_NS (100 * MS)
+/* A sum of PSS walks page tables: it may cost 1 % of the time, and comes at least this often. */
+#define PSS_COST_FACTOR 100u
+#define PSS_STEP_NS (1000 * MS)
+/* Before this the loader may still be at work, and a library that is missing says nothing. */
+#define LOADED_NS (200 * MS)
+
+static uint64_t max_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* --- Timeline ---------------------------------------------------------------------------- */
+
+static void timeline_add(struct run_result *result, uint64_t at_ns, uint64_t rss_bytes)
+{
+	size_t kept = 0;
+
+	if (result->timeline_count > 0) {
+		const struct timeline_point *last = &result->timeline[result->timeline_count - 1];
+
+		if (at_ns - last->at_ns < result->timeline_step_ns)
+			return;
+	}
+	if (result->timeline_count == TIMELINE_POINTS) {
+		/* Full: every other point goes and the step doubles. */
+		for (size_t i = 0; i < TIMELINE_POINTS; i += 2)
+			result->timeline[kept++] = result->timeline[i];
+		result->timeline_count = kept;
+		result->timeline_step_ns *= 2;
+	}
+	result->timeline[result->timeline_count++] = (struct timeline_point){at_ns, rss_bytes};
+}
+
+/* --- Preload ----------------------------------------------------------------------------- */
+
+static const char *preload_path(const struct session *session)
+{
+	return session->plan->allocator.path[0] ? session->plan->allocator.path : NULL;
+}
+
+static void preload_main(struct session *session, uint64_t now_ns)
+{
+	struct run_result *result = session->result;
+	bool early = now_ns - session->start_ns < LOADED_NS;
+	struct preload_look look;
+	int error = ebbi_preload_look(session->main, preload_path(session), &look);
+
+	/* A process that is about to exec or to end is closed to us for a moment, too. */
+	if ((error == -EACCES || error == -EPERM) && !early) {
+		result->preload = PRELOAD_UNKNOWN;
+		result->preload_reason = REASON_NO_RIGHTS;
+	}
+	if (error != 0)
+		return;
+	result->others = look;
+	if (look.state == PRELOAD_MISSED && early)
+		return;
+	if (look.state == PRELOAD_MISSED && result->preload != PRELOAD_MISSED)
+		result->preload_reason = ebbi_preload_explain(session->main, session->executable);
+	result->preload = look.state;
+	if (look.state != PRELOAD_MISSED)
+		result->preload_reason = REASON_NONE;
+}
+
+/* How many of the tree run with the library. */
+static void preload_count(struct session *session)
+{
+	struct run_result *result = session->result;
+	struct preload_look look;
+
+	if (!preload_path(session))
+		return;
+	result->preload_processes = 0;
+	result->preload_missing = 0;
+	for (size_t i = 0; i < session->tree.count; i++) {
+		ebbi_preload_look(session->tree.processes[i].pid, preload_path(session), &look);
+		if (look.state == PRELOAD_TAKEN)
+			result->preload_processes++;
+		else if (look.state == PRELOAD_MISSED)
+			result->preload_missing++;
+	}
+}
+
+/* Nobody is left to be looked at: what the file says decides. */
+void ebbi_sample_preload_end(struct session *session)
+{
+	struct run_result *result = session->result;
+	enum preload_reason obstacle;
+
+	if (!preload_path(session)) {
+		result->preload = PRELOAD_NONE;
+		return;
+	}
+	if (result->preload == PRELOAD_TAKEN || result->preload == PRELOAD_MISSED)
+		return;
+	obstacle = ebbi_preload_obstacle(session->executable);
+	if (obstacle != REASON_NONE) {
+		result->preload = PRELOAD_MISSED;
+		result->preload_reason = obstacle;
+	} else if (result->preload_reason == REASON_NONE) {
+		result->preload_reason = REASON_TOO_SHORT;
+	}
+}
+
+/* --- Memory ------------------------------------------------------------------------------ */
+
+static void sum_pss(struct session *session, uint64_t rss_bytes, uint64_t now_ns)
+{
+	struct peak *peak = &session->result->peak;
+	struct tree_memory memory;
+	uint64_t cost_ns;
+
+	ebbi_tree_memory(&session->tree, &memory);
+	cost_ns = ebbi_lab_now() - now_ns;
+	if (memory.refused == 0)
+		peak->pss_bytes = max_of(peak->pss_bytes, memory.pss_bytes + memory.swap_pss_bytes);
+	session->pss_at_rss_bytes = rss_bytes;
+	session->next_pss_ns = now_ns + cost_ns * PSS_COST_FACTOR;
+}
+
+/* A tree's PSS is summed when its RSS has risen beyond what was summed, and now and then. */
+static void consider_pss(struct session *session, uint64_t rss_bytes, uint64_t now_ns)
+{
+	bool risen = rss_bytes > session->pss_at_rss_bytes + session->pss_at_rss_bytes / 64;
+
+	if (session->tree.count < 2 || now_ns < session->next_pss_ns)
+		return;
+	if (risen || now_ns >= session->next_pss_ns + PSS_STEP_NS)
+		sum_pss(session, rss_bytes, now_ns);
+}
+
+static void sample_times(struct session *session, uint64_t now_ns)
+{
+	struct run_result *result = session->result;
+	struct tree_times times;
+
+	ebbi_tree_times(&session->tree, &times);
+	result->threads_most = max_of(result->threads_most, times.threads);
+	if (ebbi_phases_wants_cpu(&session->phases))
+		ebbi_phases_cpu(&session->phases, now_ns, times.user_ns + times.system_ns);
+	if (session->main > 0 && session->phases.phase == PHASE_BOOT && result->preload != PRELOAD_TAKEN)
+		preload_main(session, now_ns);
+}
+
+void ebbi_sample(struct session *session, uint64_t now_ns)
+{
+	struct run_result *result = session->result;
+	uint64_t rss_bytes;
+
+	if (now_ns < session->next_sample_ns)
+		return;
+	ebbi_tree_update(&session->tree, now_ns);
+	rss_bytes = ebbi_tree_rss(&session->tree);
+	result->peak.rss_bytes = max_of(result->peak.rss_bytes, rss_bytes);
+	result->processes_most = max_of(result->processes_most, session->tree.count);
+	if (rss_bytes > 0)
+		timeline_add(result, now_ns - session->start_ns, rss_bytes);
+	consider_pss(session, rss_bytes, now_ns);
+	if (now_ns >= session->next_times_ns) {
+		session->next_times_ns = now_ns + TIMES_STEP_NS;
+		sample_times(session, now_ns);
+	}
+	session->next_sample_ns = now_ns + (now_ns - session->start_ns < EARLY_NS ? EARLY_STEP_NS : STEP_NS);
+}
+
+uint64_t ebbi_sample_next(const struct session *session)
+{
+	return session->next_sample_ns;
+}
+
+/* --- Marks ------------------------------------------------------------------------------- */
+
+/* Ebb's own figures of one process; does nothing when it does not run on Ebb. */
+static void mark_ebb(struct session *session, struct mark *mark, pid_t pid, const char *library)
+{
+	struct ebb_snapshot snapshot;
+	uint64_t address;
+
+	if (ebbi_snapshot_find(pid, library, &address) != 0 || ebbi_snapshot_read(pid, address, &snapshot) != 0)
+		return;
+	mark->ebb_processes++;
+	mark->ebb_live_bytes += snapshot.live_bytes;
+	mark->ebb_held_bytes += ebbi_snapshot_held(&snapshot);
+	if (pid == session->main)
+		mark->ebb = snapshot;
+}
+
+void ebbi_sample_mark(struct session *session, struct mark *mark, uint64_t now_ns)
+{
+	const struct allocator *allocator = &session->plan->allocator;
+	const char *library = "libebb.so";
+	struct run_result *result = session->result;
+	struct peak *peak = &result->peak;
+
+	if (allocator->is_ebb)
+		library = strrchr(allocator->path, '/') + 1;
+	*mark = (struct mark){.at_ns = now_ns - session->start_ns};
+	ebbi_tree_update(&session->tree, now_ns);
+	ebbi_tree_memory(&session->tree, &mark->memory);
+	mark->statm_bytes = ebbi_tree_rss(&session->tree);
+	ebbi_tree_times(&session->tree, &mark->times);
+	for (size_t i = 0; i < session->tree.count; i++)
+		mark_ebb(session, mark, session->tree.processes[i].pid, library);
+	mark->taken = mark->statm_bytes > 0;
+	peak->hwm_bytes = max_of(peak->hwm_bytes, ebbi_tree_hwm(&session->tree));
+	peak->rss_bytes = max_of(peak->rss_bytes, mark->statm_bytes);
+	if (mark->memory.refused == 0)
+		peak->pss_bytes = max_of(peak->pss_bytes, mark->memory.pss_bytes + mark->memory.swap_pss_bytes);
+	result->threads_most = max_of(result->threads_most, mark->times.threads);
+	result->processes_most = max_of(result->processes_most, session->tree.count);
+	if (session->main > 0)
+		preload_main(session, now_ns);
+	preload_count(session);
+}

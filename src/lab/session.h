@@ -1,0 +1,61 @@
+/*
+ * session.h: the inside of one experiment, shared by experiment.c, sampling.c and events.c.
+ *
+ * Owns: the descriptors and helper pids of the run. One thread. See experiment.h for the rest.
+ */
+#ifndef EBBI_LAB_SESSION_H
+#define EBBI_LAB_SESSION_H
+
+#include <signal.h>
+
+#include "lab/experiment.h"
+#include "lab/phases.h"
+#include "observe/tree.h"
+
+struct session {
+	const struct experiment_plan *plan;
+	struct run_result *result;
+	struct phases phases;
+	struct tree tree;
+	uint64_t start_ns;
+
+	pid_t main; /* 0 once it was reaped */
+	uint64_t floor_bytes;
+	bool adopted;           /* the command left a daemon behind, which is the main process now */
+	const char *executable; /* where the command was found */
+
+	sigset_t old_mask;
+	int signal_fd;
+	int seen_fd; /* a tap has seen the text */
+	int tap_fds[2];
+	pid_t taps[2];
+	pid_t prober;
+	pid_t guard;
+	int report_fd;
+	int hold_fd;
+	uint64_t load_started_ns;
+	bool leftovers_told; /* those who outlived the main process had their SIGTERM */
+
+	uint64_t next_sample_ns;
+	uint64_t next_times_ns;
+	uint64_t next_pss_ns;
+	uint64_t pss_at_rss_bytes; /* RSS sum when PSS was summed last */
+};
+
+uint64_t ebbi_lab_now(void);
+__attribute__((format(printf, 2, 3))) void ebbi_session_progress(struct session *session, const char *format, ...);
+
+/* sampling.c */
+void ebbi_sample(struct session *session, uint64_t now_ns);
+void ebbi_sample_mark(struct session *session, struct mark *mark, uint64_t now_ns);
+void ebbi_sample_preload_end(struct session *session);
+uint64_t ebbi_sample_next(const struct session *session);
+
+/* events.c */
+int ebbi_events_open(struct session *session);
+void ebbi_events_close(struct session *session);
+/* Waits until `until_ns` or something happened, and tells the phases. */
+void ebbi_events_wait(struct session *session, uint64_t until_ns);
+void ebbi_events_signal_tree(struct session *session, int signal_number);
+
+#endif

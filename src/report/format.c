@@ -1,0 +1,104 @@
+#include "report/format.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *ebbi_format_bytes(char *ret_text, uint64_t bytes, bool exact)
+{
+	if (exact)
+		snprintf(ret_text, FORMAT_BYTES, "%" PRIu64, bytes);
+	else
+		snprintf(ret_text, FORMAT_BYTES, "%.1f MiB", (double)bytes / 1048576.0);
+	return ret_text;
+}
+
+const char *ebbi_format_count(char *ret_text, uint64_t count)
+{
+	char digits[24];
+	int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
+	int at = 0;
+
+	for (int i = 0; i < length; i++) {
+		if (i > 0 && (length - i) % 3 == 0)
+			ret_text[at++] = ',';
+		ret_text[at++] = digits[i];
+	}
+	ret_text[at] = 0;
+	return ret_text;
+}
+
+const char *ebbi_format_seconds(char *ret_text, uint64_t ns)
+{
+	snprintf(ret_text, FORMAT_BYTES, "%.2f s", (double)ns / 1e9);
+	return ret_text;
+}
+
+const char *ebbi_format_change(char *ret_text, double value, double base)
+{
+	double percent = base > 0 ? (value - base) / base * 100.0 : 0.0;
+
+	if (base <= 0)
+		snprintf(ret_text, FORMAT_BYTES, "-");
+	else if (percent > -0.5 && percent < 0.5)
+		snprintf(ret_text, FORMAT_BYTES, "0 %%");
+	else
+		snprintf(ret_text, FORMAT_BYTES, "%+.0f %%", percent);
+	return ret_text;
+}
+
+struct style ebbi_style_for(int fd)
+{
+	const char *no_color = getenv("NO_COLOR");
+	const char *terminal = getenv("TERM");
+	bool colour =
+		isatty(fd) && !(no_color && no_color[0]) && terminal && terminal[0] && strcmp(terminal, "dumb") != 0;
+
+	if (!colour)
+		return (struct style){"", "", "", "", ""};
+	return (struct style){"\033[1m", "\033[2m", "\033[32m", "\033[33m", "\033[0m"};
+}
+
+/* Appends; false when it did not fit. */
+static bool append(char *text, size_t size, size_t *length, const char *more, size_t count)
+{
+	if (*length + count >= size)
+		return false;
+	memcpy(text + *length, more, count);
+	*length += count;
+	text[*length] = 0;
+	return true;
+}
+
+static bool append_word(char *text, size_t size, size_t *length, const char *word)
+{
+	bool plain = word[0] != 0 && !strpbrk(word, " \t\n\"'\\$`;&|<>(){}*?[]#~!");
+	bool fits = plain || append(text, size, length, "'", 1);
+
+	for (const char *at = word; *at && fits; at++) {
+		unsigned char c = (unsigned char)*at;
+		char shown = c < ' ' || c == 127 ? '?' : *at;
+
+		if (c == '\'')
+			fits = append(text, size, length, "'\\''", 4);
+		else
+			fits = append(text, size, length, &shown, 1);
+	}
+	return fits && (plain || append(text, size, length, "'", 1));
+}
+
+void ebbi_format_command(char *const *argv, char *ret_text, size_t size)
+{
+	size_t length = 0;
+	bool fits = true;
+
+	ret_text[0] = 0;
+	for (size_t i = 0; argv[i] && fits; i++) {
+		if (i > 0)
+			fits = append(ret_text, size - 3, &length, " ", 1);
+		fits = fits && append_word(ret_text, size - 3, &length, argv[i]);
+	}
+	if (!fits)
+		strcpy(ret_text + length, "...");
+}
