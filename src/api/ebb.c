@@ -74,8 +74,20 @@ __attribute__((constructor(101))) static void library_begins(void)
 		(void)ebbi_fetch_or_relaxed(&ebbi_heap.features_off, EBB_OFF_ATFORK);
 }
 
+/* The last chance to find a double free whose slot never left this thread's cache. */
+static void settle_accounts(void)
+{
+	struct ebbi_cache *cache = ebbi_thread_self.cache;
+
+	if (cache == NULL || ebbi_heap_enter(cache) == EBBI_NESTED)
+		return;
+	(void)ebbi_cache_drain(&ebbi_heap.registry.pool, cache);
+	ebbi_handshake_leave(&cache->handshake);
+}
+
 __attribute__((destructor(101))) static void library_ends(void)
 {
+	settle_accounts();
 	if (ebbi_heap.config.stats)
 		malloc_stats();
 }

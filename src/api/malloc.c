@@ -1,7 +1,7 @@
 /*
  * malloc.c: the names of the C library's malloc family.
  *
- * Judges arguments and sets errno; all else is heap/'s. Semantics follow glibc's manual where
+ * Judges alignments and products; all else is heap/'s. Semantics follow glibc's manual where
  * standards leave room: malloc(0) is a unique block, realloc(p, 0) frees, free keeps errno.
  */
 #include <errno.h>
@@ -15,28 +15,9 @@
 #include "api/names.h"
 #include "heap/fast.h"
 
-/* The largest request that is looked at, so that pointer differences stay defined. */
-#define REQUEST_MOST ((size_t)PTRDIFF_MAX)
-
-static void *or_enomem(void *block)
-{
-	if (EBBI_UNLIKELY(block == NULL))
-		errno = ENOMEM;
-	return block;
-}
-
 EBBI_EXPORT void *malloc(size_t bytes)
 {
-	if (EBBI_LIKELY(bytes <= EBBI_SMALL_MOST)) {
-		void *block = ebbi_fast_alloc(bytes);
-
-		if (EBBI_LIKELY(block != NULL))
-			return block;
-	} else if (bytes <= REQUEST_MOST) {
-		return or_enomem(ebbi_heap_alloc_slow(bytes));
-	}
-	errno = ENOMEM;
-	return NULL;
+	return ebbi_fast_alloc(bytes);
 }
 
 EBBI_EXPORT void free(void *block)
@@ -49,16 +30,12 @@ EBBI_EXPORT void *calloc(size_t count, size_t bytes)
 	size_t total;
 	void *block;
 
-	if (__builtin_mul_overflow(count, bytes, &total) || total > REQUEST_MOST) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (__builtin_mul_overflow(count, bytes, &total))
+		total = SIZE_MAX; /* which nobody can have */
 	if (total > EBBI_SMALL_MOST)
-		return or_enomem(ebbi_heap_alloc(total, EBBI_ALIGNMENT, EBBI_CONTENT_ZERO));
+		return ebbi_heap_alloc(total, EBBI_ALIGNMENT, EBBI_CONTENT_ZERO);
 	block = ebbi_fast_alloc(total);
-	if (EBBI_UNLIKELY(block == NULL))
-		return or_enomem(NULL);
-	return memset(block, 0, total);
+	return EBBI_LIKELY(block != NULL) ? memset(block, 0, total) : NULL;
 }
 
 EBBI_EXPORT void *realloc(void *block, size_t bytes)
@@ -69,29 +46,21 @@ EBBI_EXPORT void *realloc(void *block, size_t bytes)
 		free(block);
 		return NULL;
 	}
-	if (bytes > REQUEST_MOST) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return or_enomem(ebbi_heap_resize(block, bytes));
+	return ebbi_heap_resize(block, bytes);
 }
 
 EBBI_EXPORT void *reallocarray(void *block, size_t count, size_t bytes)
 {
 	size_t total;
 
-	if (__builtin_mul_overflow(count, bytes, &total)) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (__builtin_mul_overflow(count, bytes, &total))
+		total = SIZE_MAX; /* which nobody can have */
 	return realloc(block, total);
 }
 
 static void *aligned(size_t align_bytes, size_t bytes)
 {
-	if (bytes > REQUEST_MOST || align_bytes > REQUEST_MOST - bytes)
-		return or_enomem(NULL);
-	return or_enomem(ebbi_heap_alloc(bytes, ebbi_max_size(align_bytes, EBBI_ALIGNMENT), EBBI_CONTENT_ANY));
+	return ebbi_heap_alloc(bytes, ebbi_max_size(align_bytes, EBBI_ALIGNMENT), EBBI_CONTENT_ANY);
 }
 
 EBBI_EXPORT void *aligned_alloc(size_t align_bytes, size_t bytes)
@@ -108,7 +77,7 @@ EBBI_EXPORT void *memalign(size_t align_bytes, size_t bytes)
 	size_t power = EBBI_ALIGNMENT;
 
 	/* As glibc: an alignment that is no power of two is rounded up to one. */
-	if (align_bytes > REQUEST_MOST / 2) {
+	if (align_bytes > SIZE_MAX / 4) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -141,9 +110,9 @@ EBBI_EXPORT void *pvalloc(size_t bytes)
 {
 	size_t page_bytes = ebbi_vm_page_bytes();
 
-	if (bytes > REQUEST_MOST - page_bytes)
-		return or_enomem(NULL);
-	return aligned(page_bytes, ebbi_round_up(ebbi_max_size(bytes, 1), page_bytes));
+	if (bytes <= SIZE_MAX - page_bytes)
+		bytes = ebbi_round_up(ebbi_max_size(bytes, 1), page_bytes);
+	return aligned(page_bytes, bytes);
 }
 
 EBBI_EXPORT void free_sized(void *block, size_t bytes)

@@ -39,7 +39,7 @@ static _Noreturn void throw_bad_alloc(void)
 
 static void *try_once(size_t bytes, size_t align_bytes)
 {
-	if (bytes > (size_t)PTRDIFF_MAX || !ebbi_is_power_of_two(align_bytes))
+	if (!ebbi_is_power_of_two(align_bytes))
 		return NULL;
 	if (align_bytes <= EBBI_ALIGNMENT)
 		return ebbi_fast_alloc(bytes);

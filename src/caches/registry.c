@@ -67,6 +67,9 @@ void ebbi_registry_leave(struct ebbi_registry *registry, struct ebbi_cache *cach
 {
 	if (!ebbi_handshake_retire_begin(&cache->handshake))
 		return;
+	/* Freed slots where a full check finds them, not in a cache that nobody looks into. */
+	if (registry->full_check)
+		(void)ebbi_cache_drain(&registry->pool, cache);
 	ebbi_handshake_retire_end(&cache->handshake);
 	ebbi_lock_acquire(&registry->lock);
 	cache->owned = false;

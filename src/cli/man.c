@@ -156,7 +156,7 @@ void ebbi_man(FILE *stream, const struct verb *verb)
 		verb ? verb->summary : "what a server's memory is, and who holds it");
 	print_synopsis(stream, verb);
 	for (size_t i = 0; i < count; i++) {
-		if (page[i].kind == BLOCK_OPTIONS)
+		if (verb && page[i].kind == BLOCK_OPTIONS)
 			print_flags(stream, verb);
 		else
 			print_block(stream, &page[i], i > 0 && page[i - 1].kind == BLOCK_SECTION);

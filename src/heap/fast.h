@@ -28,7 +28,7 @@ void ebbi_heap_free_seen(void *block, uint32_t seen);
 /* Inside, and the block cannot simply be pushed: no room, or something is wrong with it. Comes out. */
 void ebbi_heap_spill(void *block, uint64_t entry);
 
-static inline void *ebbi_fast_alloc(size_t bytes)
+static inline __attribute__((always_inline)) void *ebbi_fast_alloc(size_t bytes)
 {
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
 	struct ebbi_rack *rack;
@@ -58,7 +58,7 @@ static inline void *ebbi_fast_alloc(size_t bytes)
 	return slot;
 }
 
-static inline void ebbi_fast_free(void *block)
+static inline __attribute__((always_inline)) void ebbi_fast_free(void *block)
 {
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
 	uint64_t entry = ebbi_pagemap_get((uintptr_t)block);

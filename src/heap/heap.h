@@ -4,13 +4,13 @@
  * Owns: struct ebbi_heap, boot, and what malloc, free and their family do once their arguments were
  * judged. The short way through is in heap/fast.h; all else is behind this header.
  *
- * Never: sets errno, judges a request's size against PTRDIFF_MAX (api/ does both), calls the C
- * library's stdio, dlsym or pthread_create.
+ * Never: calls the C library's stdio, dlsym or pthread_create.
  *
  * Threading: every function from any thread, from signal handlers too: one that interrupted its own
  * thread inside the allocator gets a mapping of its own, and its frees wait (caches/handshake.h).
  *
- * Errors: NULL without memory. Misuse ends the process with one line (platform/report.h).
+ * Errors: NULL and errno = ENOMEM without memory, and for requests above PTRDIFF_MAX. Nothing else
+ * touches errno. Misuse ends the process with one line (platform/report.h).
  */
 #ifndef EBBI_HEAP_HEAP_H
 #define EBBI_HEAP_HEAP_H

@@ -1,11 +1,23 @@
 #include "heap/fast.h"
 
+#include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "heap/inside.h"
 #include "heap/misuse.h"
 #include "heap/scavenger.h"
 #include "platform/thread.h"
+
+/* The largest request that is looked at, so that pointer differences stay defined. */
+#define REQUEST_MOST ((size_t)PTRDIFF_MAX)
+
+/* Every NULL that leaves this file. Also outside C library context: errno is then another's, and unused. */
+static __attribute__((noinline)) void *without_memory(void)
+{
+	errno = ENOMEM;
+	return NULL;
+}
 
 /* The class whose slots hold `bytes` and are aligned, or EBBI_CLASS_NONE. */
 static unsigned class_for(size_t bytes, size_t align_bytes)
@@ -25,8 +37,8 @@ static void *large_alloc(struct ebbi_cache *cache, size_t bytes, size_t align_by
 {
 	void *block;
 
-	if (ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0)
-		return NULL;
+	if (bytes > REQUEST_MOST || ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0)
+		return without_memory();
 	ebbi_scavenger_note(cache, 0);
 	return block;
 }
@@ -42,11 +54,13 @@ static void *zeroed(void *block, size_t bytes, enum ebbi_content content)
 static void *alloc_inside(struct ebbi_cache *cache, size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
 	unsigned size_class = class_for(bytes, align_bytes);
+	void *slot;
 
 	if (size_class == EBBI_CLASS_NONE)
 		return large_alloc(cache, ebbi_max_size(bytes, 1), align_bytes, content);
 	ebbi_scavenger_note(cache, ebbi_sizes[size_class].bytes);
-	return ebbi_cache_take(&ebbi_heap.registry.pool, cache, size_class);
+	slot = ebbi_cache_take(&ebbi_heap.registry.pool, cache, size_class);
+	return EBBI_LIKELY(slot != NULL) ? slot : without_memory();
 }
 
 /* By a thread without a cache, its signals blocked: one slot, straight from the bin. */
@@ -59,7 +73,7 @@ static void *alloc_without_cache(size_t bytes, size_t align_bytes, enum ebbi_con
 	if (size_class == EBBI_CLASS_NONE)
 		return large_alloc(NULL, ebbi_max_size(bytes, 1), align_bytes, content);
 	if (ebbi_bin_take(&ebbi_heap.store, size_class, 1, &slot, 1, &taken) != 0)
-		return NULL;
+		return without_memory();
 	if (taken.count == 0)
 		slot = taken.base + ebbi_bit_lowest(taken.bits) * (size_t)ebbi_sizes[size_class].bytes;
 	return zeroed(slot, bytes, content);
@@ -71,8 +85,9 @@ static void *alloc_nested(size_t bytes, size_t align_bytes)
 	void *block;
 
 	ebbi_fetch_add_relaxed(&ebbi_heap.nested_allocations, 1);
-	if (ebbi_large_alloc_nested(&ebbi_heap.large, ebbi_max_size(bytes, 1), align_bytes, &block) != 0)
-		return NULL;
+	if (bytes > REQUEST_MOST ||
+	    ebbi_large_alloc_nested(&ebbi_heap.large, ebbi_max_size(bytes, 1), align_bytes, &block) != 0)
+		return without_memory();
 	return block;
 }
 
@@ -120,7 +135,7 @@ void *ebbi_heap_refill(unsigned size_class)
 	/* What the refill took beyond the one slot is owed until it is used or drained. */
 	ebbi_scavenger_note(cache, ebbi_sizes[size_class].bytes);
 	ebbi_handshake_leave(&cache->handshake);
-	return slot;
+	return EBBI_LIKELY(slot != NULL) ? slot : without_memory();
 }
 
 /* What the options ask for before a block is freed. */

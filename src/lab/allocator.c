@@ -104,7 +104,7 @@ static bool find_installed(const char *files, char *ret_path)
 
 static int describe_library(struct allocator *allocator, char *ret_message)
 {
-	struct elf_info info;
+	struct elf_info info = {0};
 	struct elf_symbol symbol;
 	int fd = open(allocator->path, O_RDONLY | O_CLOEXEC);
 	struct elf_reader reader = {.read = ebbi_elf_read_fd, .context = &fd};

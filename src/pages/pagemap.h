@@ -20,7 +20,8 @@
  *   kind (8) | meaning of the other 56 bits
  *   ---------+----------------------------------------------------------------------
  *   NONE     | 0: not ours, or the inside of a run
- *   1..N     | slab of that size class: index of the page in its slab (8), descriptor (48)
+ *   1..N     | slab of that size class: 4 unused, index of the page in its slab (8), 2 unused,
+ *            | the descriptor's address without its 6 low bits, which are 0 (42)
  *   FREE     | first and last page of a free run: its pages (40)
  *   PURGING  | first and last page of a free run that is being given back: its pages (40)
  *   RUN      | first page of a block of pages handed to the program: its pages (40)
@@ -87,21 +88,22 @@ static inline size_t ebbi_entry_run_pages(uint64_t entry)
 	return (size_t)(entry >> 8);
 }
 
-/* `slab` must lie below 2^48, `page_index` below 256. */
+/* `slab` must be a multiple of 64 and below 2^48, `page_index` below 256. */
 static inline uint64_t ebbi_entry_slab(const void *slab, unsigned page_index, unsigned size_class)
 {
-	return (uint64_t)(uintptr_t)slab << 16 | (uint64_t)page_index << 8 | size_class;
+	return (uint64_t)(uintptr_t)slab << 16 | (uint64_t)page_index << EBBI_PAGE_SHIFT | size_class;
 }
 
 static inline void *ebbi_entry_slab_pointer(uint64_t entry)
 {
-	return (void *)(uintptr_t)(entry >> 16);
+	return (void *)(uintptr_t)(entry >> 22 << 6);
 }
 
-/* How far `address` lies behind the start of the slab that `entry` names. */
+/* How far `address` lies behind the start of the slab that `entry` names: page index and offset already stand
+ * where they belong. */
 static inline uint32_t ebbi_entry_slab_offset(uint64_t entry, uintptr_t address)
 {
-	return (uint32_t)(((entry >> 8) & 0xff) << EBBI_PAGE_SHIFT | (address & (EBBI_PAGE_BYTES - 1)));
+	return (uint32_t)((entry & (uint64_t)0xff << EBBI_PAGE_SHIFT) | (address & (EBBI_PAGE_BYTES - 1)));
 }
 
 /* The entry of the page of `address`; 0 for any address that was never ours. Any thread, lock-free. */
