@@ -238,12 +238,13 @@ static inline bool ebbi_handshake_retire_begin(struct ebbi_handshake *h)
 }
 
 /*
- * The contents are empty and no handler can reach the cache through this thread any more. What a
- * handler deferred meanwhile stays queued for the next owner, or for the scavenger.
+ * No handler can reach the cache through this thread any more. What is left in it, and what a handler
+ * deferred meanwhile, stays for the next owner or the scavenger: hence TOUCHED, so that the
+ * scavenger's next look takes note of what happened since its last one.
  */
 static inline void ebbi_handshake_retire_end(struct ebbi_handshake *h)
 {
-	ebbi_store_release(&h->state, (uint32_t)EBBI_STATE_IDLE);
+	ebbi_store_release(&h->state, (uint32_t)EBBI_STATE_TOUCHED);
 	ebbi_lock_release(&h->lock);
 }
 
@@ -325,12 +326,12 @@ static inline bool ebbi_handshake_is_quiet(const struct ebbi_handshake *h)
 }
 
 /*
- * In the child, on every cache but its own thread's: no owner is left. Makes a copied BUSY idle, so that
- * scavengers and the next owner find the block usable. Before resume().
+ * In the child, on every cache but its own thread's: no owner is left. Makes a copied BUSY usable for
+ * scavengers and the next owner; TOUCHED for the same reason as in retire_end(). Before resume().
  */
 static inline void ebbi_handshake_orphan(struct ebbi_handshake *h)
 {
-	ebbi_store_relaxed(&h->state, (uint32_t)EBBI_STATE_IDLE);
+	ebbi_store_relaxed(&h->state, (uint32_t)EBBI_STATE_TOUCHED);
 }
 
 /* Let the owner in again. Release: partner of the acquire in enter(). */
