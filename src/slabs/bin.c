@@ -24,10 +24,16 @@ void ebbi_store_init(struct ebbi_store *store, const struct ebbi_vm *vm, size_t 
 	}
 }
 
+/* 4 KiB pages in the span of such a slab. */
+static size_t span_pages(const struct ebbi_store *store, unsigned size_class)
+{
+	return ebbi_pages_round(&store->pages, ebbi_sizes[size_class].slab_pages);
+}
+
 /* A new slab, all slots free, on no queue. No lock is held. */
 static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_class)
 {
-	size_t pages = ebbi_pages_round(&store->pages, ebbi_sizes[size_class].slab_pages);
+	size_t pages = span_pages(store, size_class);
 	struct ebbi_slab *slab = ebbi_meta_alloc(&store->meta, ebbi_slab_descriptor_bytes(size_class));
 	uintptr_t base;
 
@@ -37,7 +43,7 @@ static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_cla
 		ebbi_meta_free(&store->meta, slab, ebbi_slab_descriptor_bytes(size_class));
 		return NULL;
 	}
-	ebbi_slab_init(slab, size_class, base, (unsigned)pages);
+	ebbi_slab_init(slab, size_class, base);
 	slab->resident = ebbi_pagemap_bits_load(EBBI_PAGE_RESIDENT, base, (unsigned)pages);
 	slab->purged = ebbi_pagemap_bits_load(EBBI_PAGE_PURGED, base, (unsigned)pages) & ~slab->resident;
 	for (unsigned page = 0; page < pages; page++)
@@ -47,7 +53,8 @@ static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_cla
 
 void ebbi_slab_destroy(struct ebbi_store *store, struct ebbi_slab *slab)
 {
-	ebbi_pages_free_known(&store->pages, slab->base, slab->pages, slab->resident, slab->aged, slab->purged);
+	ebbi_pages_free_known(&store->pages, slab->base, (unsigned)span_pages(store, slab->size_class), slab->resident,
+			      slab->aged, slab->purged);
 	ebbi_meta_free(&store->meta, slab, ebbi_slab_descriptor_bytes(slab->size_class));
 }
 
@@ -70,6 +77,25 @@ void ebbi_bin_drop_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 	bin->hole_pages -= slab->hole_pages;
 }
 
+static bool is_looked_at(const struct ebbi_slab *slab)
+{
+	return !ebbi_list_is_empty(&slab->look);
+}
+
+/*
+ * Slots become free one by one, and the bin cares rarely: when the slab belongs on the next queue, when
+ * it is empty, and at the first one after a look.
+ */
+static void plan_settling(struct ebbi_slab *slab)
+{
+	unsigned slots = ebbi_sizes[slab->size_class].slots;
+
+	if (slab->queue == EBBI_SLAB_QUEUE_NONE || !is_looked_at(slab))
+		slab->settle_at = 0;
+	else
+		slab->settle_at = (uint16_t)ebbi_divide_up((slab->queue + 1u) * slots, EBBI_BIN_QUEUES);
+}
+
 void ebbi_bin_requeue_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 {
 	unsigned slots = ebbi_sizes[slab->size_class].slots;
@@ -81,16 +107,23 @@ void ebbi_bin_requeue_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 		return;
 	ebbi_list_remove(&slab->link);
 	slab->queue = (uint8_t)queue;
+	plan_settling(slab);
 	if (queue != EBBI_SLAB_QUEUE_NONE)
 		ebbi_list_push_front(&bin->queues[queue], &slab->link);
 }
 
 void ebbi_bin_look_later_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 {
-	if (slab->looked_at)
+	if (is_looked_at(slab))
 		return;
-	slab->looked_at = true;
 	ebbi_list_push_back(&bin->look, &slab->look);
+	plan_settling(slab);
+}
+
+void ebbi_bin_looked_locked(struct ebbi_slab *slab)
+{
+	ebbi_list_remove(&slab->look);
+	plan_settling(slab);
 }
 
 static struct ebbi_slab *fullest_locked(struct ebbi_bin *bin)
@@ -188,15 +221,13 @@ void ebbi_bin_destroy_leaving(struct ebbi_store *store, struct ebbi_list *leavin
 	}
 }
 
-static void put_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, const void *slot, struct ebbi_list *leaving)
+static inline void put_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, const void *slot, struct ebbi_list *leaving)
 {
 	uint32_t offset = (uint32_t)((uintptr_t)slot - slab->base);
 
 	if (EBBI_UNLIKELY(!ebbi_slab_put(slab, ebbi_slot_index(bin->size_class, offset))))
 		ebbi_report_double_free_slot(slot, ebbi_sizes[bin->size_class].bytes);
-	/* The queue changes every few dozen slots; an empty slab passes the last queue's bound. */
-	if (EBBI_UNLIKELY(slab->queue == EBBI_SLAB_QUEUE_NONE || !slab->looked_at ||
-			  slab->nfree * EBBI_BIN_QUEUES >= (slab->queue + 1u) * ebbi_sizes[bin->size_class].slots))
+	if (EBBI_UNLIKELY(slab->nfree >= slab->settle_at))
 		settle_locked(bin, slab, leaving);
 }
 

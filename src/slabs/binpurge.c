@@ -36,8 +36,7 @@ static uint64_t look_locked(struct ebbi_store *store, struct ebbi_bin *bin, stru
 	bin->hole_pages -= slab->hole_pages;
 	slab->hole_pages = (uint8_t)count;
 	slab->aged = holes & ~going;
-	slab->looked_at = false;
-	ebbi_list_remove(&slab->look);
+	ebbi_bin_looked_locked(slab);
 	*ret_left += count;
 	if (count > 0)
 		ebbi_bin_look_later_locked(bin, slab);

@@ -2,13 +2,12 @@
 
 #include "platform/report.h"
 
-void ebbi_slab_init(struct ebbi_slab *slab, unsigned size_class, uintptr_t base, unsigned pages)
+void ebbi_slab_init(struct ebbi_slab *slab, unsigned size_class, uintptr_t base)
 {
 	unsigned slots = ebbi_sizes[size_class].slots;
 
 	slab->base = base;
 	slab->size_class = (uint8_t)size_class;
-	slab->pages = (uint8_t)pages;
 	slab->nfree = (uint16_t)slots;
 	slab->queue = EBBI_SLAB_QUEUE_NONE;
 	ebbi_list_init(&slab->link);
@@ -139,20 +138,6 @@ unsigned ebbi_slab_claim(struct ebbi_slab *slab, unsigned most, uint64_t *ret_bi
 	slab->purged &= ~pages;
 	*ret_bits = bits;
 	return word;
-}
-
-bool ebbi_slab_put(struct ebbi_slab *slab, unsigned index)
-{
-	uint64_t bit = (uint64_t)1 << index % 64;
-	unsigned word = index / 64;
-
-	if (slab->free[word] & bit)
-		return false;
-	slab->free[word] |= bit;
-	slab->nfree++;
-	if (word < slab->first_word)
-		slab->first_word = (uint8_t)word;
-	return true;
 }
 
 /* Set or clear the bits of all slots that touch `pages`; how many changed. */

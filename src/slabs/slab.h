@@ -4,8 +4,8 @@
  * Owns: the descriptor of a slab, which lies apart from the slab: a freed slot is never written, so
  * that a page on which all slots are free can be given back while its neighbours live on.
  * Never: takes a lock, calls the kernel, links itself (slabs/bin.h does).
- * Threading: every field is guarded by the lock of the bin the slab belongs to; `base`,
- * `size_class` and `pages` do not change while the slab exists and may be read by whoever holds a
+ * Threading: every field is guarded by the lock of the bin the slab belongs to; `base` and
+ * `size_class` do not change while the slab exists and may be read by whoever holds a
  * slot of it. Errors: none.
  *
  * A slot is free here, or out: with the program or in a thread's cache. Bit i of the bitmap is set
@@ -26,14 +26,13 @@
 struct ebbi_slab {
 	uintptr_t base;
 	uint16_t nfree;
+	uint16_t settle_at; /* slabs/bin.c has something to do when nfree gets here */
 	uint8_t size_class;
-	uint8_t pages;      /* 4 KiB pages of the span */
 	uint8_t first_word; /* no free slot lies in a word before this one */
 	uint8_t queue;      /* of the bin, EBBI_SLAB_QUEUE_NONE when on none */
 	uint8_t hole_pages; /* resident pages without a slot that is out, as counted at the last look */
-	bool looked_at;     /* on the bin's list of slabs to look at */
-	struct ebbi_list link;
-	struct ebbi_list look;
+	struct ebbi_list link; /* on a queue of the bin */
+	struct ebbi_list look; /* on the bin's list of slabs to look at, or on none */
 	uint64_t resident; /* pages that may hold memory */
 	uint64_t aged;     /* were resident and wholly free at the last look, and not used since */
 	uint64_t purged;   /* given back and not used since */
@@ -57,7 +56,7 @@ static inline bool ebbi_slab_is_empty(const struct ebbi_slab *slab)
 }
 
 /* All slots free; `slab` is zeroed memory of ebbi_slab_descriptor_bytes. */
-void ebbi_slab_init(struct ebbi_slab *slab, unsigned size_class, uintptr_t base, unsigned pages);
+void ebbi_slab_init(struct ebbi_slab *slab, unsigned size_class, uintptr_t base);
 
 /* The pages that slots `first` to `last` touch. */
 uint64_t ebbi_slab_pages_of_slots(const struct ebbi_slab *slab, unsigned first, unsigned last);
@@ -76,7 +75,19 @@ uint64_t ebbi_slab_holes(const struct ebbi_slab *slab);
 unsigned ebbi_slab_claim(struct ebbi_slab *slab, unsigned most, uint64_t *ret_bits, unsigned *ret_refaults);
 
 /* Slot `index` becomes free; false when it is free already. */
-bool ebbi_slab_put(struct ebbi_slab *slab, unsigned index);
+static inline bool ebbi_slab_put(struct ebbi_slab *slab, unsigned index)
+{
+	uint64_t bit = (uint64_t)1 << index % 64;
+	unsigned word = index / 64;
+
+	if (EBBI_UNLIKELY((slab->free[word] & bit) != 0))
+		return false;
+	slab->free[word] |= bit;
+	slab->nfree++;
+	if (word < slab->first_word)
+		slab->first_word = (uint8_t)word;
+	return true;
+}
 
 /*
  * Take every slot that touches `pages` out of circulation while these are given back, and put them
