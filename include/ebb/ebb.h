@@ -61,7 +61,14 @@ struct ebb_snapshot {
  * different size classes may be some microseconds apart; costs about 10 us plus 1 us per thread.
  * Errors: EINVAL when size_bytes is smaller than the two leading words or ret_snapshot is NULL.
  */
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* the function is named as the struct, as stat(2) is */
+#endif
 int ebb_snapshot(struct ebb_snapshot *ret_snapshot, size_t size_bytes);
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 
 /*
  * The same figures for readers outside the process: the library's dynamic symbol
