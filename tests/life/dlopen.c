@@ -84,6 +84,16 @@ static void *use_second_allocator(void *argument)
 	return argument;
 }
 
+static pthread_barrier_t barrier;
+
+static void *use_and_stay(void *argument)
+{
+	use_second_allocator(NULL);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	return argument;
+}
+
 /* The process keeps its own malloc; the second one serves who asks it by hand, also across fork. */
 static void test_local(const char *path)
 {
@@ -100,10 +110,14 @@ static void test_local(const char *path)
 		use_second_allocator(NULL);
 		check_join(thread);
 	}
-	/* A thread that used it leaves after dlclose: its destructor must still be there. */
-	pthread_t late = check_thread(use_second_allocator, NULL);
+	/* Threads end after dlclose, and its own thread sleeps: the code they return to must still be there. */
+	pthread_barrier_init(&barrier, NULL, 2);
+	pthread_t late = check_thread(use_and_stay, NULL);
+	pthread_barrier_wait(&barrier);
 	CHECK(dlclose(library) == 0, "%s", dlerror());
+	pthread_barrier_wait(&barrier);
 	check_join(late);
+	sleep_ms(1500);
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	CHECK(library != NULL, "again: %s", dlerror());
 	dlclose(library);

@@ -1,7 +1,8 @@
 /*
  * Signal handlers that allocate and free while they interrupt malloc and free. POSIX does not ask
  * for this; programs do it. Blocks cross between handlers and the threads they interrupt.
- *   signals timer    an interval timer, every 100 us
+ *   signals timer    a timer, some 100 us after it was set; it is set when the last signal is done, so
+ *                    that a machine on which handlers take longer makes progress all the same
  *   signals kill     pthread_kill at three threads
  *   signals nested   the handler is interrupted by itself
  *   signals large    blocks of large sizes
@@ -52,6 +53,17 @@ static struct letter *exchange(struct rng *rng, struct letter *letter)
 	return __atomic_exchange_n(&mailbox[rng_below(rng, MAILBOXES)], letter, __ATOMIC_ACQ_REL);
 }
 
+static void arm(uint64_t random)
+{
+	struct itimerval once = { { 0, 0 }, { 0, (suseconds_t)(20 + random % 100) } };
+
+	CHECK(setitimer(ITIMER_REAL, &once, NULL) == 0, "setitimer");
+}
+
+/* Each signal by timer sets the next one: at the end, or at once where handlers shall nest. */
+static volatile bool timed;
+static volatile bool nesting;
+
 static void handler(int number)
 {
 	int error = errno;
@@ -60,6 +72,8 @@ static void handler(int number)
 	(void)number;
 	if (depth < MAX_DEPTH) {
 		depth++;
+		if (nesting && depth < MAX_DEPTH)
+			arm(rng_next(&rng));
 		letter_free(exchange(&rng, letter_new(&rng)));
 		struct letter *mine[5];
 		for (int i = 0; i < 5; i++)
@@ -71,6 +85,8 @@ static void handler(int number)
 		free(grown);
 		depth--;
 	}
+	if (timed && depth == 0)
+		arm(rng_next(&rng) + 100);
 	__atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED);
 	errno = error;
 }
@@ -106,15 +122,16 @@ static void drain_mailboxes(void)
 
 static void with_timer(unsigned long milliseconds, int flags)
 {
-	struct itimerval often = { { 0, 100 }, { 0, 100 } };
-	struct itimerval never = { { 0, 0 }, { 0, 0 } };
 	uint64_t end = now_ns() + milliseconds * 1000000u;
 
 	install(SIGALRM, flags);
-	CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0, "setitimer");
+	nesting = (flags & SA_NODEFER) != 0;
+	timed = true;
+	arm(0);
 	for (uint64_t seed = 1; now_ns() < end; seed++)
-		interrupted_work(seed, 2000);
-	CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0, "setitimer");
+		interrupted_work(seed, 500);
+	timed = false;
+	sleep_ms(1);
 }
 
 static int stop_threads; /* atomic, relaxed */
