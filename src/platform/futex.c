@@ -113,4 +113,13 @@ void ebbi_lock_rank_released(const struct ebbi_lock *lock)
 	held_by_rank[lock->rank]--;
 }
 
+uint32_t ebbi_lock_ranks_held(void)
+{
+	uint32_t held = 0;
+
+	for (uint32_t rank = 0; rank < EBBI_RANK_COUNT; rank++)
+		held |= (uint32_t)(held_by_rank[rank] > 0) << rank;
+	return held;
+}
+
 #endif

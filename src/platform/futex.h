@@ -57,6 +57,8 @@ enum ebbi_lock_how { EBBI_LOCK_HOW_WAIT, EBBI_LOCK_HOW_GROUP, EBBI_LOCK_HOW_TRY 
 void ebbi_lock_rank_taking(const struct ebbi_lock *lock, enum ebbi_lock_how how);
 void ebbi_lock_rank_taken(const struct ebbi_lock *lock);
 void ebbi_lock_rank_released(const struct ebbi_lock *lock);
+/* One bit, 1 << rank, for each rank of which the calling thread holds a lock. For tests. */
+uint32_t ebbi_lock_ranks_held(void);
 
 static inline void ebbi_lock_init(struct ebbi_lock *lock, enum ebbi_rank rank)
 {
