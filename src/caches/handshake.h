@@ -28,10 +28,12 @@
  *              ebbi_membarrier_barrier(). Only if that returned 0: for each candidate, is_busy(h) false
  *              -> the contents are ours (take the deferred list too). Then resume(h), for all of them.
  *   Exit       retire_begin(h), drain oneself, forget the cache, retire_end(h).
- *   Fork       in prepare, with the registry locked and inside (entered) oneself: stop(h) on every other
- *              cache, barrier, then quiet_try(h) on each until all are or time is up. The parent calls
- *              resume(h) on each. The child asks is_quiet(h) BEFORE resume(h): true -> adoptable, false
- *              -> its contents are lost. It must not look at `state`, see is_quiet.
+ *   Fork       in prepare, with signals blocked: lock the registry, fork_begin(own), signals as before. Then
+ *              stop(h) on every other cache, barrier, and quiet_try(h) on each until all are or time is
+ *              up. After the fork, parent and child call resume(h) on each and fork_end(own). The child
+ *              asks is_quiet(h) BEFORE resume(h): true -> adoptable, false -> its contents are lost.
+ *              It must not look at `state`, see is_quiet. fork_begin false: NESTED, a handler that
+ *              interrupted the allocator forks: take no lock, the interrupted frame may hold it.
  *   malloc_trim is a scavenger on a thread that has a cache: it must have entered its own.
  *
  * Without membarrier (missing, refused, switched off) nobody drains another thread's cache: the
@@ -216,11 +218,11 @@ static inline bool ebbi_handshake_request_take(struct ebbi_handshake *h)
 }
 
 /*
- * The owner is about to give its cache up: go inside and take the control lock. It never waits while
- * inside, so that a fork that holds the lock does not wait for us in vain. False: NESTED, the thread
- * ends from within a handler that interrupted the allocator, and the cache must be left behind as it is.
+ * Go inside and take the control lock as well: now nobody is about to drain this cache, and nobody can
+ * start to. Never waits while inside, so that a fork that holds the lock does not wait for us in
+ * vain. False: NESTED, and nothing was taken.
  */
-static inline bool ebbi_handshake_retire_begin(struct ebbi_handshake *h)
+static inline bool ebbi_handshake_claim(struct ebbi_handshake *h)
 {
 	for (;;) {
 		uint32_t seen = ebbi_handshake_enter(h);
@@ -237,6 +239,21 @@ static inline bool ebbi_handshake_retire_begin(struct ebbi_handshake *h)
 	}
 }
 
+static inline void ebbi_handshake_unclaim(struct ebbi_handshake *h)
+{
+	ebbi_store_release(&h->state, (uint32_t)EBBI_STATE_TOUCHED);
+	ebbi_lock_release(&h->lock);
+}
+
+/*
+ * The owner is about to give its cache up. False: the thread ends from within a handler that interrupted
+ * the allocator, and the cache must be left behind as it is.
+ */
+static inline bool ebbi_handshake_retire_begin(struct ebbi_handshake *h)
+{
+	return ebbi_handshake_claim(h);
+}
+
 /*
  * No handler can reach the cache through this thread any more. What is left in it, and what a handler
  * deferred meanwhile, stays for the next owner or the scavenger: hence TOUCHED, so that the
@@ -244,8 +261,22 @@ static inline bool ebbi_handshake_retire_begin(struct ebbi_handshake *h)
  */
 static inline void ebbi_handshake_retire_end(struct ebbi_handshake *h)
 {
-	ebbi_store_release(&h->state, (uint32_t)EBBI_STATE_TOUCHED);
-	ebbi_lock_release(&h->lock);
+	ebbi_handshake_unclaim(h);
+}
+
+/*
+ * The forking thread's own cache. Being inside keeps its handlers nested. The control lock matters for the
+ * child: a scavenger caught between stop_try() and resume() on this cache would leave it locked and
+ * stopped there, with nobody to resume it, and the child's first malloc would wait for ever.
+ */
+static inline bool ebbi_handshake_fork_begin(struct ebbi_handshake *h)
+{
+	return ebbi_handshake_claim(h);
+}
+
+static inline void ebbi_handshake_fork_end(struct ebbi_handshake *h)
+{
+	ebbi_handshake_unclaim(h);
 }
 
 /* --- The scavenger, malloc_trim and fork ----------------------------------------------------- */
