@@ -17,6 +17,7 @@ Verdicts:
   other-libc          its interpreter is not glibc's
   other-machine       its ELF class or machine is not the library's
   not-mapped          the process runs without the library
+  not-bound           the library is mapped, but its malloc is not one that programs look for
   unknown             the process or file could not be read
 
 After the verdict, `; also ...` names second allocators: allocator libraries that are mapped beside
@@ -33,7 +34,7 @@ import sys
 
 ALLOCATOR_LIBRARIES = re.compile(r"/lib(jemalloc|mimalloc|tcmalloc|hoard|rpmalloc|snmalloc|scudo)[^/]*\.so[^/]*$")
 PREFIXED_MALLOC = re.compile(r"^(\w*?(?:je|mi|tc|rp|sn|scudo)_)malloc$")
-SHT_SYMTAB, SHT_DYNSYM = 2, 11
+SHT_SYMTAB, SHT_DYNSYM, SHT_VERSYM = 2, 11, 0x6FFFFFFF
 PT_INTERP = 3
 AT_SECURE = 23
 
@@ -50,7 +51,7 @@ class Elf:
         self.machine = struct.unpack_from("<H", self.data, 18)[0]
         self.interpreter = None
         self.symbols = {SHT_DYNSYM: {}, SHT_SYMTAB: {}}
-        self.has_symtab = False
+        self.versioned = set()
         if self.wide:
             self._read_segments()
             self._read_sections()
@@ -68,18 +69,30 @@ class Elf:
         offset, = struct.unpack_from("<Q", self.data, 40)
         size, count = struct.unpack_from("<HH", self.data, 58)
         headers = [struct.unpack_from("<IIQQQQIIQQ", self.data, offset + i * size) for i in range(count if offset else 0)]
+        versions = [header[4] for header in headers if header[1] == SHT_VERSYM]
         for header in headers:
             kind, where, length, link = header[1], header[4], header[5], header[6]
             if kind in self.symbols:
-                self.has_symtab |= kind == SHT_SYMTAB
                 self._read_symbols(kind, where, length, headers[link][4])
+                if kind == SHT_DYNSYM and versions:
+                    self._read_versions(where, length, headers[link][4], versions[0])
+
+    def _text(self, at):
+        return self.data[at:self.data.index(b"\0", at)].decode("latin-1")
+
+    def _read_versions(self, where, length, strings, versions):
+        """Names whose definition carries a version: index 0 and 1 of the table mean none."""
+        for index in range(length // 24):
+            name, _, _, section, _, _ = struct.unpack_from("<IBBHQQ", self.data, where + index * 24)
+            version, = struct.unpack_from("<H", self.data, versions + index * 2)
+            if section != 0 and version & 0x7FFF > 1:
+                self.versioned.add(self._text(strings + name))
 
     def _read_symbols(self, kind, where, length, strings):
         for at in range(where, where + length, 24):
             name, info, _, section, _, _ = struct.unpack_from("<IBBHQQ", self.data, at)
             if info & 15 in (1, 2, 10) or section == 0:
-                end = self.data.index(b"\0", strings + name)
-                text = self.data[strings + name:end].decode("latin-1").split("@")[0]
+                text = self._text(strings + name).split("@")[0]
                 if text:
                     self.symbols[kind][text] = self.symbols[kind].get(text, False) or section != 0
 
@@ -173,6 +186,9 @@ def judge_process(pid, library):
         if is_secure(pid):
             return "secure: AT_SECURE is set in the auxiliary vector of %s" % name, files
         return "not-mapped: %s is not among the executable mappings of %s" % (library, name), files
+    ours = Elf(library)
+    if not ours.exports("malloc") or "malloc" in ours.versioned:
+        return "not-bound: %s has no malloc without a version" % library, files
     imported = "imports" if Elf(program).imports("malloc") else "does not import"
     return "served-by-preload: %s is mapped, %s %s malloc and does not define it" % (library, name, imported), files
 

@@ -49,13 +49,13 @@ work() { # DIRECTORY LAUNCHER...
 	"$@" git -C three.git repack -q -a -d -f --threads=2
 	"$@" git -C three.git fsck --full --strict >fsck 2>&1
 	"$@" git -C two fsck --full >>fsck 2>&1
-	"$@" git -C two grep -c 'line 12' main >grep
+	"$@" git -C two grep -c "line 12" main >matches
 	{
 		"$@" git -C two log --all --format='%H %T %s' --stat
 		"$@" git -C three.git rev-list --all --objects | sort
 		"$@" git -C one diff HEAD~40 HEAD
 		"$@" git -C one blame d1/f1.txt
-		cat fsck grep
+		cat fsck matches
 	} | sha256sum
 	cd "$SCRATCH"
 }

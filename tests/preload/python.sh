@@ -70,8 +70,8 @@ END
 
 case $1 in
 suite)
-	suite plain '' 2300 test_json test_threading test_subprocess test_re test_collections test_fork1 test_ctypes \
-		test_thread test_mmap test_zlib test_hashlib test_weakref test_gc
+	suite plain '' 1600 test_json test_threading test_subprocess test_re test_collections test_fork1 test_ctypes \
+		test_thread test_mmap test_zlib test_hashlib test_gc
 	;;
 malloc)
 	suite malloc PYTHONMALLOC=malloc 3000 test_json test_re test_collections test_dict test_list test_set test_gc \

@@ -3,8 +3,8 @@
  *
  * Owns: one line per process image in the file named by EBB_WITNESS_LOG:
  *   pid TAB executable TAB object of malloc TAB object of free TAB object of realloc
- * looked up as any library's calls are (the global scope, first definition wins), so that a
- * program that brings its own malloc shows itself. Written in a constructor with one write(2)
+ * as the dynamic linker bound this library's own calls (the global scope, first definition wins), so that
+ * a program that brings its own malloc shows itself. Written in a constructor with one write(2)
  * to a file opened for appending: lines of different processes never mix.
  *
  * Never: allocates, changes errno of the program, or keeps a descriptor. Errors: silent; a missing
@@ -42,25 +42,46 @@ static size_t append_number(char *line, size_t used, size_t capacity, unsigned l
 	return append(line, used, capacity, digits + at);
 }
 
+/* Never called: they make the linker give this library the same three jump slots that a program has. */
+void witness_calls(void *block);
+void witness_calls(void *block)
+{
+	free(realloc(malloc(1), 2));
+	free(block);
+}
+
+static ElfW(Addr) dynamic_value(const struct link_map *map, ElfW(Sxword) tag)
+{
+	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == tag)
+			return entry->d_un.d_ptr;
+	return 0;
+}
+
 /*
- * An executable linked at a fixed address that takes malloc's address carries an undefined symbol with
- * a value: the address of its own jump to malloc, which dlsym hands out for the function. Calls do not
- * stop there; the next definition is the one that serves, and this library stands first in the preload.
+ * Where a call goes, as the dynamic linker bound it: this library's own jump slot, filled at load
+ * (-z now). Neither dlsym (which ignores versions, and hands out the program's own jump where a program
+ * takes malloc's address) nor dlvsym (which refuses names without a version) finds exactly what calls find.
  */
 static const char *owner_of(const char *symbol)
 {
-	void *address = dlsym(RTLD_DEFAULT, symbol);
-	ElfW(Sym) *entry = NULL;
+	struct link_map *map = NULL;
 	Dl_info info;
 
-	if (!address || !dladdr1(address, &info, (void **)&entry, RTLD_DL_SYMENT))
+	if (!dladdr1((void *)owner_of, &info, (void **)&map, RTLD_DL_LINKMAP))
 		return "?";
-	if (entry && entry->st_shndx == SHN_UNDEF) {
-		address = dlsym(RTLD_NEXT, symbol);
-		if (!address || !dladdr(address, &info))
-			return "?";
+	const ElfW(Rela) *slot = (const ElfW(Rela) *)dynamic_value(map, DT_JMPREL);
+	const ElfW(Sym) *symbols = (const ElfW(Sym) *)dynamic_value(map, DT_SYMTAB);
+	const char *names = (const char *)dynamic_value(map, DT_STRTAB);
+	size_t count = dynamic_value(map, DT_PLTRELSZ) / sizeof(*slot);
+
+	for (; count > 0; slot++, count--) {
+		void *const *target = (void *const *)(map->l_addr + slot->r_offset);
+
+		if (strcmp(names + symbols[ELF64_R_SYM(slot->r_info)].st_name, symbol) == 0)
+			return dladdr(*target, &info) && info.dli_fname ? info.dli_fname : "?";
 	}
-	return info.dli_fname ? info.dli_fname : "?";
+	return "?";
 }
 
 __attribute__((constructor)) static void testify(void)
