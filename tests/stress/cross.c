@@ -247,6 +247,7 @@ static void *trimmer_body(void *argument)
 			malloc_trim(0);
 		else
 			check_purge();
+		check_heap();
 		sleep_ms(1);
 	}
 	return NULL;
@@ -316,6 +317,7 @@ int main(int argc, char **argv)
 	}
 	free_table();
 	check_purge();
+	check_heap();
 	for (unsigned i = 0; i < THREADS; i++)
 		total += exchanged[i];
 	check_note("%lu blocks exchanged\n", total);

@@ -139,6 +139,7 @@ static void rare_event(struct model *model)
 		break;
 	case 4:
 		check_statistics(model);
+		check_heap();
 		break;
 	default:
 		model->max_bits = 6 + (unsigned)rng_below(&model->rng, 17);
@@ -207,6 +208,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; threads > 1 && i < threads; i++)
 		check_join(thread[i]);
 	check_purge();
+	check_heap();
 	if (stats_get(&snapshot))
 		CHECK(snapshot.live_bytes < 256 << 10, "live_bytes is %lu when all was freed",
 		      (unsigned long)snapshot.live_bytes);

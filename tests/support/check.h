@@ -31,6 +31,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef EBB_TEST_ON_HEAP
+#include "on_heap.h"
+#endif
+
 #define CHECK(cond, ...) \
 	do { \
 		if (__builtin_expect(!(cond), 0)) \
@@ -254,6 +258,10 @@ static inline void check_allocator(void)
 {
 	const char *expect = getenv("EBB_TEST_EXPECT");
 
+#ifdef EBB_TEST_ON_HEAP
+	on_heap_start();
+	return;
+#endif
 	if (expect != NULL && strcmp(expect, "ebb") == 0)
 		CHECK(check_on_ebb(), "this process does not run on libebb");
 }
@@ -263,6 +271,10 @@ typedef size_t check_purge_fn(void);
 /* Gives back everything now: ebb_purge(), or malloc_trim() elsewhere. */
 static inline void check_purge(void)
 {
+#ifdef EBB_TEST_ON_HEAP
+	malloc_trim(0);
+	return;
+#endif
 	void *symbol = dlsym(RTLD_DEFAULT, "ebb_purge");
 	check_purge_fn *purge;
 
@@ -271,6 +283,14 @@ static inline void check_purge(void)
 		purge();
 	else
 		malloc_trim(0);
+}
+
+/* The heap's own invariants, where the program is linked with it. */
+static inline void check_heap(void)
+{
+#ifdef EBB_TEST_ON_HEAP
+	ebbi_heap_check();
+#endif
 }
 
 /* --- Threads ----------------------------------------------------------------------------- */
