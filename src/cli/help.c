@@ -4,8 +4,7 @@
 
 #include "cli/cli.h"
 
-#define SCREEN 80
-#define FLAG_WIDTH 27
+#define FLAG_WIDTH 23
 
 void ebbi_help_all(FILE *stream)
 {
@@ -17,7 +16,7 @@ void ebbi_help_all(FILE *stream)
 	fputs("  --help     this text\n", stream);
 	fputs("  --version  the version\n\n", stream);
 	fputs("try: ebb run -- ls\n", stream);
-	fputs("     ebb run --ready-tcp 127.0.0.1:8080 --load 'curl -s 127.0.0.1:8080' -- ./server\n", stream);
+	fputs("     ebb run --ready-tcp :8080 --load 'curl -s localhost:8080' -- ./server\n", stream);
 }
 
 void ebbi_help_verb(FILE *stream, const struct verb *verb)

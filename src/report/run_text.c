@@ -10,6 +10,8 @@
 #define LABEL_WIDTH 16
 #define COLUMN_WIDTH 12
 #define COLUMN_WIDTH_EXACT 15
+#define SCREEN 80
+#define NOTE_INDENT 8
 
 struct table {
 	FILE *stream;
@@ -145,9 +147,9 @@ static void ready_row(const struct table *table)
 	if (result->boot_by == BOOT_BY_READY)
 		fprintf(table->stream, "  (%s %.120s)\n", ebbi_word_ready(result), result->ready.target);
 	else if (result->boot_by == BOOT_BY_IDLE)
-		fputs("  (its first 300 ms without work; --ready-tcp and others say it better)\n", table->stream);
+		fputs("  (idle for 300 ms; a --ready option is more exact)\n", table->stream);
 	else
-		fputs("  (still at work then: say when it is ready with --ready-tcp or others)\n", table->stream);
+		fputs("  (still at work; a --ready option is more exact)\n", table->stream);
 }
 
 static void load_row(const struct table *table)
@@ -195,9 +197,25 @@ static void total_rows(const struct table *table)
 	}
 }
 
+/* One note, in as many lines of 80 characters as it takes. */
 static void note(const struct table *table, const char *text)
 {
-	fprintf(table->stream, "  %snote:%s %s\n", table->style->warn, table->style->off, text);
+	size_t column = NOTE_INDENT;
+
+	fprintf(table->stream, "  %snote:%s", table->style->warn, table->style->off);
+	while (*text) {
+		size_t length = strcspn(text, " ");
+
+		if (column + length > SCREEN) {
+			fprintf(table->stream, "\n%*s", NOTE_INDENT - 1, "");
+			column = NOTE_INDENT;
+		}
+		fprintf(table->stream, " %.*s", (int)length, text);
+		column += length + 1;
+		text += length;
+		text += strspn(text, " ");
+	}
+	fputc('\n', table->stream);
 }
 
 /* Memory that a bare RSS hides or overstates, when there is enough of it to matter. */
