@@ -99,7 +99,7 @@ struct ebbi_handshake {
 	 */
 	uint32_t stop;
 	struct ebbi_lock lock; /* rank CACHE; held for the whole of a drain, an exit, a fork */
-	void *deferred;        /* freed objects linked through their first word; pushed with release, taken with acquire */
+	void *deferred; /* freed objects linked through their first word; pushed with release, taken with acquire */
 };
 
 static inline void ebbi_handshake_init(struct ebbi_handshake *h, uint32_t standing_stop)

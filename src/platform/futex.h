@@ -38,9 +38,15 @@ struct ebbi_lock {
 };
 
 #if EBBI_CHECKED
-#define EBBI_LOCK_INIT(lock_rank) {.word = EBBI_LOCK_FREE, .rank = (lock_rank)}
+#define EBBI_LOCK_INIT(lock_rank) \
+	{ \
+		.word = EBBI_LOCK_FREE, .rank = (lock_rank) \
+	}
 #else
-#define EBBI_LOCK_INIT(lock_rank) {.word = EBBI_LOCK_FREE}
+#define EBBI_LOCK_INIT(lock_rank) \
+	{ \
+		.word = EBBI_LOCK_FREE \
+	}
 #endif
 
 /* Sleep while *word == value, at most timeout_ns (-1: without end). 0, -EAGAIN, -EINTR or -ETIMEDOUT. */

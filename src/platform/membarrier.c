@@ -36,8 +36,7 @@ static const struct ebbi_membarrier_ops *active;
 
 int ebbi_membarrier_open(const struct ebbi_membarrier_ops *ops)
 {
-	const long needed =
-		MEMBARRIER_CMD_PRIVATE_EXPEDITED | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+	const long needed = MEMBARRIER_CMD_PRIVATE_EXPEDITED | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
 	long result;
 
 	if (ops == NULL)

@@ -36,10 +36,7 @@ static inline long ebbi_syscall3(long number, long a, long b, long c)
 {
 	long result;
 
-	__asm__ __volatile__("syscall"
-			     : "=a"(result)
-			     : "a"(number), "D"(a), "S"(b), "d"(c)
-			     : "rcx", "r11", "memory");
+	__asm__ __volatile__("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
 	return result;
 }
 

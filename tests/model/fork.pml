@@ -6,6 +6,9 @@
  * owner's cache or gives it up for lost. What it adopts must be whole: with its copy of the pool and of what
  * the program held, each token exactly once.
  *
+ * The scavenger may also be looking at the forking thread's own cache: in the child nobody is left to let
+ * that thread in again.
+ *
  * The owner now and then needs the registry's lock while it is inside; the forking thread holds it. A signal
  * handler may interrupt the forking thread at any time and allocates.
  *
@@ -13,6 +16,7 @@
  *   FORK_NO_STOP         DRAIN is not set before the copy
  *   FORK_NO_QUIET        the child adopts whatever its copy of state says is not BUSY
  *   FORK_WAITS_FOR_EVER  until the owner is outside
+ *   FORK_OWN_UNLOCKED    the forking thread does not take its own cache's control lock
  *   FORK_OUTSIDE         the forking thread is not inside its own cache while it holds the locks
  */
 #define THREADS 3
@@ -26,17 +30,20 @@
 #define RUNS(t) (t != 2 || level == 0) /* thread 2 forks */
 
 byte level;   /* the forking thread is in a signal handler */
+bit blocked;  /* it has blocked signals */
 bit registry; /* lock */
 bit bins;     /* lock; behind it, the pool */
 
 #include "protocol.pml"
 
-bit fork_in;  /* the forking thread's own state is BUSY; no other thread looks at it here */
+bit fork_in;  /* the forking thread's own state is BUSY (its store buffer is handshake.pml's concern) */
+bit own_lock; /* its own cache's control lock */
+bit own_drain;
 byte finished;
 
 /* What the child gets. */
 byte copy_state, copy_count, copy_slot0, copy_slot1, copy_pool, copy_out;
-bit forked;
+bit copy_own_drain, forked;
 
 inline take(t, what)
 {
@@ -98,6 +105,13 @@ proctype Scavenger(byte t)
 	:: touch_clear(t)
 	:: skip
 	fi;
+	/* The forking thread's cache: stop it, find it busy or empty, let it go on; whenever. */
+	if
+	:: d_step { !own_lock -> own_lock = 1; own_drain = 1 };
+		d_step { own_drain = 0 };
+		d_step { own_lock = 0 }
+	:: skip
+	fi;
 	lock_try(t, got);
 	if
 	:: got ->
@@ -130,7 +144,8 @@ inline copy_contents(t)
 		copy_slot0 = mem[SLOT];
 		copy_slot1 = mem[SLOT + 1];
 		copy_pool = pool;
-		copy_out = out
+		copy_out = out;
+		copy_own_drain = own_drain
 	}
 }
 
@@ -139,6 +154,7 @@ inline child(quiet)
 {
 	d_step {
 		RUNS(2) -> forked = 1;
+		assert(!copy_own_drain); /* or its next malloc waits for ever */
 #ifdef FORK_NO_QUIET
 		if
 		:: copy_state != BUSY
@@ -168,11 +184,32 @@ proctype Fork(byte t)
 	byte tries, n, busy, early = NONE;
 	bit quiet;
 
-#ifndef FORK_OUTSIDE
-	d_step { RUNS(t) -> fork_in = 1 };
-#endif
 	/* prepare */
+	d_step { RUNS(t) -> blocked = 1 };
 	take(t, registry);
+#ifndef FORK_OUTSIDE
+again:	skip;
+	d_step { RUNS(t) -> fork_in = 1 };
+	if
+	:: d_step { (RUNS(t) && own_drain) -> fork_in = 0 };
+		take(t, own_lock);
+		give(t, own_lock);
+		goto again
+	:: RUNS(t) && !own_drain
+	fi;
+#ifndef FORK_OWN_UNLOCKED
+	if
+	:: d_step { (RUNS(t) && !own_lock) -> own_lock = 1 }
+	:: d_step { (RUNS(t) && own_lock) -> fork_in = 0 };
+		take(t, own_lock);
+		give(t, own_lock);
+		goto again
+	fi;
+#endif
+#else
+	take(t, own_lock);
+#endif
+	blocked = 0;
 	lock_take(t);
 #ifndef FORK_NO_STOP
 	set_drain(t);
@@ -203,15 +240,21 @@ proctype Fork(byte t)
 	/* parent */
 	give(t, bins);
 	resume(t, n);
-	give(t, registry);
+#ifndef FORK_OWN_UNLOCKED
+	give(t, own_lock);
+#endif
 	d_step { RUNS(t) -> fork_in = 0 };
+	give(t, registry);
 	finished++
 }
 
-/* On the forking thread: allocates, from its cache's bins unless that is busy. */
+/*
+ * On the forking thread: allocates, from its cache's bins unless that is busy. The thread blocks signals
+ * from before it takes the registry's lock until it is inside.
+ */
 proctype Handler()
 {
-	atomic { level == 0 -> level = 1 };
+	atomic { (level == 0 && !blocked) -> level = 1 };
 	if
 	:: fork_in /* nested: from a mapping of its own */
 	:: else ->
