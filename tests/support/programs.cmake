@@ -15,7 +15,8 @@ endif()
 
 set(EBB_SUPPORT_DIR ${CMAKE_CURRENT_LIST_DIR})
 # -fno-builtin: the calls under test must reach the library, not the optimiser.
-set(EBB_PROGRAM_FLAGS -fno-builtin -O1 -g)
+# -fsized-deallocation: clang 14 declares the sized forms of operator delete only then.
+set(EBB_PROGRAM_FLAGS -fno-builtin -O1 -g $<$<COMPILE_LANGUAGE:CXX>:-fsized-deallocation>)
 
 # Each area includes this file for its variables; the two launchers are built once.
 if(NOT TARGET ebb-test-expect)
