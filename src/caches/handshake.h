@@ -32,8 +32,8 @@
  *              stop(h) on every other cache, barrier, and quiet_try(h) on each until all are or time is
  *              up. After the fork, parent and child call resume(h) on each and fork_end(own). The child
  *              asks is_quiet(h) BEFORE resume(h): true -> adoptable, false -> its contents are lost.
- *              It must not look at `state`, see is_quiet. fork_begin false: NESTED, a handler that
- *              interrupted the allocator forks: take no lock, the interrupted frame may hold it.
+ *              It must not look at `state`, see is_quiet. Before all that: is_nested(own) -> a handler
+ *              that interrupted the allocator forks: take no lock, the interrupted frame may hold it.
  *   malloc_trim is a scavenger on a thread that has a cache: it must have entered its own.
  *
  * Without membarrier (missing, refused, switched off) nobody drains another thread's cache: the
@@ -46,14 +46,14 @@
  *
  * Invariants:
  *   state is EBBI_STATE_BUSY while the owner may touch contents, and while it holds or waits for any
- *     lock of the allocator other than its own control lock in await(). So a signal handler either
- *     finds BUSY and waits for nobody, or interrupted a thread that holds nothing.
+ *     lock of the allocator; in await() it only looks at one. So a signal handler either finds
+ *     BUSY and waits for nobody, or interrupted a thread that holds nothing.
  *   EBBI_STOP_DRAIN is set => the control lock is held, by the one who set it.
  *   contents are touched by: the owner with state BUSY and DRAIN found clear after that; or the holder
  *     of the control lock who set DRAIN, had a barrier return 0, and then found state not BUSY.
  *   deferred is not empty => DEFERRED is set, or will be by the handler that pushed.
- *   whoever waits for the control lock in await() is outside (state not BUSY); whoever holds it waits
- *     for no owner, except fork for a bounded time.
+ *   whoever waits in await() is outside (state not BUSY); whoever holds a control lock waits for no
+ *     owner, except fork for a bounded time.
  */
 #ifndef EBBI_CACHES_HANDSHAKE_H
 #define EBBI_CACHES_HANDSHAKE_H
@@ -164,6 +164,15 @@ static inline void ebbi_handshake_back_out(struct ebbi_handshake *h, uint32_t se
 	ebbi_compiler_barrier();
 }
 
+/*
+ * By the owner's thread, outside or in a handler: would enter() be NESTED? For callers that must know before
+ * they take a lock which the interrupted frame may hold.
+ */
+static inline bool ebbi_handshake_is_nested(const struct ebbi_handshake *h)
+{
+	return ebbi_load_relaxed(&h->state) == EBBI_STATE_BUSY;
+}
+
 /* What a result of enter() that was not clear means; see the top of the file. */
 static inline enum ebbi_enter ebbi_handshake_settle(struct ebbi_handshake *h, uint32_t seen)
 {
@@ -178,13 +187,11 @@ static inline enum ebbi_enter ebbi_handshake_settle(struct ebbi_handshake *h, ui
 
 /*
  * Outside, by the owner or a handler that did not interrupt it inside: wait until whoever stopped us
- * is done. Between the two calls DRAIN cannot be set, since we hold the lock, so a handler that runs
- * there finds no reason to wait for us.
+ * is done. It does not take the lock on the way: a handler that forks just then needs to.
  */
 static inline void ebbi_handshake_await(struct ebbi_handshake *h)
 {
-	ebbi_lock_acquire(&h->lock);
-	ebbi_lock_release(&h->lock);
+	ebbi_lock_wait_free(&h->lock);
 }
 
 /* NESTED handler: queue an object of at least one word whose first word may be overwritten. */

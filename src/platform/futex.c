@@ -52,6 +52,27 @@ void ebbi_lock_acquire_slow(struct ebbi_lock *lock)
 		(void)ebbi_futex_wait(&lock->word, EBBI_LOCK_CONTENDED, -1);
 }
 
+void ebbi_lock_wait_free_slow(struct ebbi_lock *lock)
+{
+	bool slept = false;
+	uint32_t word;
+
+	for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
+		if (ebbi_load_acquire(&lock->word) == EBBI_LOCK_FREE)
+			return;
+		ebbi_spin_hint();
+	}
+	while ((word = ebbi_load_acquire(&lock->word)) != EBBI_LOCK_FREE) {
+		if (word == EBBI_LOCK_HELD && !ebbi_cas_relaxed(&lock->word, &word, (uint32_t)EBBI_LOCK_CONTENDED))
+			continue;
+		(void)ebbi_futex_wait(&lock->word, EBBI_LOCK_CONTENDED, -1);
+		slept = true;
+	}
+	/* The wake may have been meant for somebody who wants the lock; we do not take it, so pass it on. */
+	if (slept)
+		ebbi_futex_wake(&lock->word, 1);
+}
+
 void ebbi_lock_release_slow(struct ebbi_lock *lock)
 {
 	ebbi_futex_wake(&lock->word, 1);

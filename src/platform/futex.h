@@ -10,7 +10,8 @@
  * Errors: none. Checked builds end the program with one line when a lock is taken against its rank,
  * released by a thread that does not hold its rank, or used before it was initialised.
  * Invariants: word is FREE, HELD or CONTENDED; a thread waits in the kernel only on CONTENDED, and a
- * releaser that finds CONTENDED wakes one waiter, which sets CONTENDED again on behalf of the rest.
+ * releaser that finds CONTENDED wakes one waiter. That one either takes the lock as CONTENDED, on behalf
+ * of the rest, or (wait_free) wakes the next.
  *
  * After fork the child's only thread still holds what it took before, and simply releases it.
  */
@@ -56,6 +57,7 @@ int ebbi_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns);
 void ebbi_futex_wake(uint32_t *word, uint32_t count);
 
 void ebbi_lock_acquire_slow(struct ebbi_lock *lock);
+void ebbi_lock_wait_free_slow(struct ebbi_lock *lock);
 void ebbi_lock_release_slow(struct ebbi_lock *lock);
 
 /* Ranks; called in checked builds only. */
@@ -122,6 +124,18 @@ static inline void ebbi_lock_release(struct ebbi_lock *lock)
 		ebbi_lock_rank_released(lock);
 	if (__builtin_expect(ebbi_exchange_release(&lock->word, EBBI_LOCK_FREE) != EBBI_LOCK_HELD, 0))
 		ebbi_lock_release_slow(lock);
+}
+
+/*
+ * Return once the lock was seen free, without ever holding it: a signal handler that interrupts this
+ * may still take it. What the last holder did before it gave the lock up is visible then.
+ */
+static inline void ebbi_lock_wait_free(struct ebbi_lock *lock)
+{
+	if (EBBI_CHECKED)
+		ebbi_lock_rank_taking(lock, EBBI_LOCK_HOW_WAIT);
+	if (ebbi_load_acquire(&lock->word) != EBBI_LOCK_FREE)
+		ebbi_lock_wait_free_slow(lock);
 }
 
 /* Somebody holds it: for assertions only, since the answer may be old. */

@@ -43,6 +43,7 @@ TEST(handler_inside_is_nested)
 
 	reset();
 	CHECK_EQ(enter(&seen), EBBI_ENTERED);
+	CHECK(ebbi_handshake_is_nested(&h));
 	CHECK_EQ(enter(&seen), EBBI_NESTED);
 	CHECK(ebbi_handshake_is_busy(&h));
 	/* Even when somebody wants to drain: a nested handler waits for nobody. */
@@ -51,6 +52,7 @@ TEST(handler_inside_is_nested)
 	CHECK(ebbi_handshake_is_busy(&h));
 	ebbi_handshake_resume(&h);
 	ebbi_handshake_leave(&h);
+	CHECK(!ebbi_handshake_is_nested(&h));
 }
 
 TEST(stopped_owner_backs_out_as_it_was)

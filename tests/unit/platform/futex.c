@@ -96,6 +96,36 @@ TEST(wakes_every_sleeper)
 	CHECK_EQ(lock.word, (uint32_t)EBBI_LOCK_FREE);
 }
 
+static void *wait_for_free(void *argument)
+{
+	struct ebbi_lock *wanted = argument;
+
+	(void)ebbi_fetch_add_relaxed(&sleepers, 1);
+	ebbi_lock_wait_free(wanted);
+	return NULL;
+}
+
+/* Those who only wait do not keep a wake from those who want the lock. */
+TEST(waiting_passes_the_wake_on)
+{
+	pthread_t threads[2 * THREADS];
+
+	for (int round = 0; round < 20; round++) {
+		ebbi_store_relaxed(&sleepers, 0u);
+		ebbi_lock_acquire(&lock);
+		for (int i = 0; i < 2 * THREADS; i++)
+			REQUIRE(pthread_create(&threads[i], NULL, i % 2 ? sleep_for_lock : wait_for_free, &lock) == 0);
+		while (ebbi_load_relaxed(&sleepers) < 2 * THREADS)
+			usleep(100);
+		usleep(round % 4 * 1000);
+		ebbi_lock_release(&lock);
+		for (int i = 0; i < 2 * THREADS; i++)
+			pthread_join(threads[i], NULL);
+	}
+	ebbi_lock_wait_free(&lock);
+	CHECK_EQ(lock.word, (uint32_t)EBBI_LOCK_FREE);
+}
+
 TEST(errno_is_left_alone)
 {
 	uint32_t word = 1;
@@ -215,6 +245,7 @@ int main(void)
 	RUN(excludes);
 	RUN(trying_does_not_wait);
 	RUN(wakes_every_sleeper);
+	RUN(waiting_passes_the_wake_on);
 	RUN(errno_is_left_alone);
 	RUN(child_releases);
 	RUN(ranks);
