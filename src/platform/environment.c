@@ -28,7 +28,7 @@ static bool copy(const char *value, char *ret_value, size_t capacity)
 static bool read_from_kernel(const char *name, char *ret_value, size_t capacity)
 {
 	char entry[1200];
-	char piece[512];
+	char piece[512] = {0}; /* the analyzer does not know that read fills it */
 	size_t length = 0;
 	bool found = false;
 	long got;
