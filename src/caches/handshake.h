@@ -28,12 +28,13 @@
  *              ebbi_membarrier_barrier(). Only if that returned 0: for each candidate, is_busy(h) false
  *              -> the contents are ours (take the deferred list too). Then resume(h), for all of them.
  *   Exit       retire_begin(h), drain oneself, forget the cache, retire_end(h).
- *   Fork       in prepare, with signals blocked: lock the registry, fork_begin(own), signals as before. Then
- *              stop(h) on every other cache, barrier, and quiet_try(h) on each until all are or time is
- *              up. After the fork, parent and child call resume(h) on each and fork_end(own). The child
- *              asks is_quiet(h) BEFORE resume(h): true -> adoptable, false -> its contents are lost.
- *              It must not look at `state`, see is_quiet. Before all that: is_nested(own) -> a handler
- *              that interrupted the allocator forks: take no lock, the interrupted frame may hold it.
+ *   Fork       in prepare: is_nested(own) -> a handler that interrupted the allocator forks: take no lock,
+ *              since the interrupted frame may hold it. Otherwise, with signals blocked, lock the
+ *              registry and fork_begin(own); signals as before. Then stop(h) on every other cache,
+ *              barrier, and quiet_try(h) on each until all are or time is up. After the fork parent
+ *              and child call resume(h) on each, unlock the registry, and at the very end call
+ *              fork_end(own). The child asks is_quiet(h) BEFORE resume(h): true -> adoptable,
+ *              false -> its contents are lost. It must not look at `state`, see is_quiet.
  *   malloc_trim is a scavenger on a thread that has a cache: it must have entered its own.
  *
  * Without membarrier (missing, refused, switched off) nobody drains another thread's cache: the
@@ -246,10 +247,11 @@ static inline bool ebbi_handshake_claim(struct ebbi_handshake *h)
 	}
 }
 
+/* The lock first: a handler that comes in between finds us inside, and does not wait for its own thread. */
 static inline void ebbi_handshake_unclaim(struct ebbi_handshake *h)
 {
-	ebbi_store_release(&h->state, (uint32_t)EBBI_STATE_TOUCHED);
 	ebbi_lock_release(&h->lock);
+	ebbi_handshake_leave(h);
 }
 
 /*

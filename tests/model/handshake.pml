@@ -70,9 +70,7 @@ retire:	enter(old, s);
 	:: else
 	fi;
 	drain(0, early_count, n, tok);
-	owner_in = 0;
-	store(0, STATE, TOUCHED, RELEASE);
-	lock_give(0);
+	unclaim();
 #endif
 	/* The free list's lock lies between this owner and the next. */
 	d_step { EMPTY(0) -> early_stop = NONE; early_count = NONE; operations = 0; old = 0; s = 0; got = 0; lives++ };

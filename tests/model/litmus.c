@@ -287,8 +287,8 @@ static void fork_finish(struct block *own, bool in_child, int *ret_lost)
 			ebbi_handshake_orphan(&block->handshake);
 		ebbi_handshake_resume(&block->handshake);
 	}
-	ebbi_handshake_fork_end(&own->handshake);
 	ebbi_lock_release(&registry);
+	ebbi_handshake_fork_end(&own->handshake);
 	*ret_lost = lost;
 }
 

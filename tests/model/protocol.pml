@@ -16,7 +16,6 @@
  *   ENTER_RELAXED        the owner's load of stop is no acquire
  *   LEAVE_RELAXED        leaving is no release
  *   BUSY_RELAXED         the scavenger's load of state is no acquire
- *   UNLOCK_FIRST         the control lock is given up before DRAIN is cleared
  *   RESUME_RELAXED       clearing DRAIN is no release
  * These are right, too:
  *   SEQCST               what ThreadSanitizer builds do: an exchange to enter, and no membarrier
@@ -169,10 +168,37 @@ inline lock_try(t, got)
 #endif
 }
 
+/*
+ * Until the lock was seen free.
+ *   AWAIT_TAKES   takes and gives it up at once instead of only looking
+ */
 inline await()
 {
+#ifdef AWAIT_TAKES
 	lock_take(0);
 	lock_give(0)
+#else
+#ifdef NO_LOCK
+	(RUNS(0) && !(stop & DRAIN))
+#else
+	d_step { (RUNS(0) && !lock) -> NOT_BEFORE(0) }
+#endif
+#endif
+}
+
+/*
+ * The owner, inside and with the control lock, comes out.
+ *   STATE_FIRST   and gives the lock up only then
+ */
+inline unclaim()
+{
+#ifdef STATE_FIRST
+	leave();
+	lock_give(0)
+#else
+	lock_give(0);
+	leave()
+#endif
 }
 
 /* --- Contents -------------------------------------------------------------------------------- */
@@ -333,13 +359,8 @@ inline clear_drain(t, tmp)
 inline resume(t, tmp)
 {
 	drainer_in = 0;
-#ifdef UNLOCK_FIRST
-	lock_give(t);
-	clear_drain(t, tmp)
-#else
 	clear_drain(t, tmp);
 	lock_give(t)
-#endif
 }
 
 /* --- Frees that handlers queue --------------------------------------------------------------- */

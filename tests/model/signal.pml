@@ -11,6 +11,7 @@
  *   HANDLER_WAITS      a nested handler waits until the state is not BUSY
  *   HANDLER_AWAITS     a nested handler waits for the control lock
  *   EXIT_LOCK_ONLY     the exiting owner takes the control lock without being inside
+ * And one that is right: HANDLER_FORKS, where the handlers do not allocate but fork.
  */
 #define THREADS 2
 #ifndef OPERATIONS
@@ -108,10 +109,29 @@ retire:
 	drain(0, early_count, n, tok);
 	deferred_take(0, list);
 	d_step { RUNS(0) -> pool = pool | list; list = 0 };
-	d_step { RUNS(0) -> attached = 0; owner_in = 0 };
-	store(0, STATE, TOUCHED, RELEASE);
-	lock_give(0);
+	d_step { RUNS(0) -> attached = 0 };
+	unclaim();
 	finished++
+}
+
+/* What fork does to its own thread's cache, unless it is nested. */
+inline claim_and_unclaim(old, s, got)
+{
+	load(0, STATE, old);
+	do
+	:: old == BUSY -> break /* nested */
+	:: old != BUSY ->
+		enter(old, s);
+		if
+		:: s & DRAIN -> back_out(old); await(); old = IDLE
+		:: else ->
+			lock_try(0, got);
+			if
+			:: got -> unclaim(); break
+			:: else -> leave(); await(); old = IDLE
+			fi
+		fi
+	od
 }
 
 inline handle()
@@ -121,6 +141,10 @@ inline handle()
 	:: RUNS(0) && !attached -> goto done
 	:: RUNS(0) && attached
 	fi;
+#ifdef HANDLER_FORKS
+	claim_and_unclaim(old, s, freeing);
+	goto done;
+#endif
 	choose(freeing, tok);
 again:	enter(old, s);
 	if
