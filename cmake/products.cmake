@@ -9,7 +9,9 @@ if(TARGET api AND NOT EBB_SANITIZED)
 	target_link_libraries(ebb_shared PRIVATE ${library_layers})
 	set_target_properties(ebb_shared PROPERTIES OUTPUT_NAME ebb LINKER_LANGUAGE C)
 	target_link_options(ebb_shared PRIVATE
-		-Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,-z,noexecstack -Wl,--as-needed -Wl,-soname,libebb.so)
+		-Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,-z,noexecstack -Wl,--as-needed -Wl,-soname,libebb.so
+		# A dlclose must not take the code away from under the scavenger and ending threads.
+		-Wl,-z,nodelete)
 	set(exports "${CMAKE_SOURCE_DIR}/src/api/exports.map")
 	if(EXISTS "${exports}")
 		target_link_options(ebb_shared PRIVATE "-Wl,--version-script=${exports}")

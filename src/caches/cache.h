@@ -36,6 +36,12 @@ struct ebbi_rack {
 	char *base;
 };
 
+/* Bytes in its free slots. */
+static inline size_t ebbi_rack_bytes(const struct ebbi_rack *rack, unsigned size_class)
+{
+	return (rack->count + ebbi_bit_count(rack->bits)) * (size_t)ebbi_sizes[size_class].bytes;
+}
+
 struct ebbi_shelf {
 	struct ebbi_rack racks[EBBI_CLASSES];
 	void *first[EBBI_CLASSES][EBBI_STACK_FIRST]; /* where stacks start */
@@ -50,6 +56,8 @@ struct ebbi_cache {
 	bool owned;                  /* guarded by the registry's lock */
 	bool full_check;             /* set at birth: option check:full */
 	bool drained;                /* relaxed: emptied, and not found touched since; a hint for sweeps */
+	void *spare;                 /* caches/nested.h */
+	unsigned spare_count;
 	size_t grown_bytes;          /* contents: what its stacks can hold beyond their first size */
 } __attribute__((aligned(EBBI_CACHE_LINE)));
 

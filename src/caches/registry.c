@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "caches/nested.h"
 #include "platform/clock.h"
 #include "platform/membarrier.h"
 #include "platform/thread.h"
@@ -79,6 +80,12 @@ void ebbi_registry_leave(struct ebbi_registry *registry, struct ebbi_cache *cach
 	ebbi_lock_release(&registry->lock);
 }
 
+void ebbi_registry_free_large(struct ebbi_registry *registry, struct ebbi_cache *cache, void *block, uint64_t entry)
+{
+	if (!ebbi_nested_keep(cache, block, entry))
+		ebbi_large_free(registry->large, block, entry);
+}
+
 void ebbi_registry_free_deferred(struct ebbi_registry *registry, struct ebbi_cache *cache)
 {
 	void *object = ebbi_handshake_deferred_take(&cache->handshake);
@@ -88,9 +95,9 @@ void ebbi_registry_free_deferred(struct ebbi_registry *registry, struct ebbi_cac
 		uint64_t entry = ebbi_pagemap_get((uintptr_t)object);
 
 		if (ebbi_entry_kind(entry) < EBBI_CLASSES)
-			ebbi_bin_give(registry->pool.store, ebbi_entry_kind(entry), &object, 1);
+			(void)ebbi_cache_put(&registry->pool, cache, ebbi_entry_kind(entry), object);
 		else
-			ebbi_large_free(registry->large, object, entry);
+			ebbi_registry_free_large(registry, cache, object, entry);
 		ebbi_fetch_add_relaxed(&registry->deferred_frees, 1);
 		object = next;
 	}
@@ -101,8 +108,9 @@ static void empty(struct ebbi_registry *registry, struct ebbi_cache *cache)
 {
 	const struct ebbi_store *store = registry->pool.store;
 
-	(void)ebbi_cache_drain(&registry->pool, cache);
 	ebbi_registry_free_deferred(registry, cache);
+	(void)ebbi_cache_drain(&registry->pool, cache);
+	ebbi_nested_release(registry, cache);
 	if (!registry->keep_shelves)
 		(void)store->pages.vm->purge(cache->shelf, ebbi_shelf_bytes(store->meta.page_bytes));
 	ebbi_store_relaxed(&cache->drained, true);
@@ -213,11 +221,31 @@ static void wait_until_quiet(struct ebbi_registry *registry, const struct ebbi_c
 	} while (!quiet && ebbi_clock_now_ns() < deadline);
 }
 
-void ebbi_registry_fork_prepare(struct ebbi_registry *registry, struct ebbi_cache *own)
+/* The lock and the inside of `own`, without a handler in between that would find only the first. */
+static bool fork_begin(struct ebbi_registry *registry, struct ebbi_cache *own)
+{
+	uint64_t mask;
+	bool begun;
+
+	ebbi_signals_block(&mask);
+	/* A nested caller must not wait for the lock, which the frame it interrupted may hold. */
+	begun = own == NULL || !ebbi_handshake_is_busy(&own->handshake);
+	if (begun) {
+		ebbi_lock_acquire(&registry->lock);
+		begun = own == NULL || ebbi_handshake_fork_begin(&own->handshake);
+		if (!begun)
+			ebbi_lock_release(&registry->lock);
+	}
+	ebbi_signals_restore(&mask);
+	return begun;
+}
+
+bool ebbi_registry_fork_prepare(struct ebbi_registry *registry, struct ebbi_cache *own)
 {
 	bool alone = true;
 
-	ebbi_lock_acquire(&registry->lock);
+	if (!fork_begin(registry, own))
+		return false;
 	for (struct ebbi_cache *cache = registry->all; cache != NULL; cache = cache->next) {
 		if (cache == own)
 			continue;
@@ -226,6 +254,19 @@ void ebbi_registry_fork_prepare(struct ebbi_registry *registry, struct ebbi_cach
 	}
 	if (!alone && ebbi_membarrier_barrier() == 0)
 		wait_until_quiet(registry, own);
+	return true;
+}
+
+/* The reverse of fork_begin. */
+static void fork_end(struct ebbi_registry *registry, struct ebbi_cache *own)
+{
+	uint64_t mask;
+
+	ebbi_signals_block(&mask);
+	if (own != NULL)
+		ebbi_handshake_fork_end(&own->handshake);
+	ebbi_lock_release(&registry->lock);
+	ebbi_signals_restore(&mask);
 }
 
 void ebbi_registry_fork_parent(struct ebbi_registry *registry, struct ebbi_cache *own)
@@ -233,7 +274,7 @@ void ebbi_registry_fork_parent(struct ebbi_registry *registry, struct ebbi_cache
 	for (struct ebbi_cache *cache = registry->all; cache != NULL; cache = cache->next)
 		if (cache != own)
 			ebbi_handshake_resume(&cache->handshake);
-	ebbi_lock_release(&registry->lock);
+	fork_end(registry, own);
 }
 
 void ebbi_registry_fork_child(struct ebbi_registry *registry, struct ebbi_cache *own)
@@ -255,5 +296,5 @@ void ebbi_registry_fork_child(struct ebbi_registry *registry, struct ebbi_cache 
 		ebbi_handshake_orphan(&cache->handshake);
 		ebbi_handshake_resume(&cache->handshake);
 	}
-	ebbi_lock_release(&registry->lock);
+	fork_end(registry, own);
 }

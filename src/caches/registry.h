@@ -54,8 +54,15 @@ size_t ebbi_registry_sweep(struct ebbi_registry *registry, enum ebbi_sweep which
 /* Free what signal handlers queued on a cache whose contents the caller may touch. */
 void ebbi_registry_free_deferred(struct ebbi_registry *registry, struct ebbi_cache *cache);
 
-/* fork(2): all other owners out, or known to be inside. `own` is entered. Leaves the lock held. */
-void ebbi_registry_fork_prepare(struct ebbi_registry *registry, struct ebbi_cache *own);
+/* Free a block above the size classes, by whoever may touch the contents of `cache`. */
+void ebbi_registry_free_large(struct ebbi_registry *registry, struct ebbi_cache *cache, void *block, uint64_t entry);
+
+/*
+ * fork(2), `own` (may be NULL) being the forking thread's: inside `own`, all other owners out or known to
+ * be inside, the lock held. False: the fork comes from a handler that interrupted the allocator; nothing
+ * was taken, and neither of the other two may be called.
+ */
+bool ebbi_registry_fork_prepare(struct ebbi_registry *registry, struct ebbi_cache *own);
 void ebbi_registry_fork_parent(struct ebbi_registry *registry, struct ebbi_cache *own);
 void ebbi_registry_fork_child(struct ebbi_registry *registry, struct ebbi_cache *own);
 

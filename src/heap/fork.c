@@ -13,9 +13,9 @@ void ebbi_heap_fork_prepare(void)
 	struct ebbi_store *store = &ebbi_heap.store;
 	struct ebbi_cache *own = ebbi_thread_cache();
 
-	if (own != NULL)
-		(void)ebbi_heap_enter(own);
-	ebbi_registry_fork_prepare(&ebbi_heap.registry, own);
+	ebbi_thread_self.fork_prepared = ebbi_registry_fork_prepare(&ebbi_heap.registry, own);
+	if (!ebbi_thread_self.fork_prepared)
+		return;
 	for (unsigned size_class = 0; size_class < EBBI_CLASSES; size_class++)
 		ebbi_lock_acquire_group(&store->bins[size_class].lock);
 	ebbi_lock_acquire(&store->pages.grow_lock);
@@ -38,21 +38,17 @@ static void release(void)
 
 void ebbi_heap_fork_parent(void)
 {
-	struct ebbi_cache *own = ebbi_thread_self.cache;
-
+	if (!ebbi_thread_self.fork_prepared)
+		return;
 	release();
-	ebbi_registry_fork_parent(&ebbi_heap.registry, own);
-	if (own != NULL)
-		ebbi_handshake_leave(&own->handshake);
+	ebbi_registry_fork_parent(&ebbi_heap.registry, ebbi_thread_self.cache);
 }
 
 void ebbi_heap_fork_child(void)
 {
-	struct ebbi_cache *own = ebbi_thread_self.cache;
-
-	release();
-	ebbi_registry_fork_child(&ebbi_heap.registry, own);
 	ebbi_scavenger_forget();
-	if (own != NULL)
-		ebbi_handshake_leave(&own->handshake);
+	if (!ebbi_thread_self.fork_prepared)
+		return;
+	release();
+	ebbi_registry_fork_child(&ebbi_heap.registry, ebbi_thread_self.cache);
 }

@@ -39,7 +39,7 @@ static bool fits(uint64_t entry, size_t have, size_t bytes)
 		return false;
 	if (ebbi_entry_kind(entry) < EBBI_CLASSES)
 		return bytes > have / 2 || have <= 4 * EBBI_ALIGNMENT;
-	return false;
+	return ebbi_entry_kind(entry) == EBBI_KIND_NESTED; /* short-lived: not worth a move */
 }
 
 void *ebbi_heap_resize(void *block, size_t bytes)

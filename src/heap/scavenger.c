@@ -170,6 +170,12 @@ void ebbi_scavenger_note(struct ebbi_cache *cache, size_t bytes)
 		ebbi_scavenger_forget(); /* a fork that ran no handlers */
 }
 
+void ebbi_scavenger_note_cached(struct ebbi_cache *cache, size_t bytes)
+{
+	if (ebbi_load_relaxed(&scavenger.tid) != 0 || ebbi_load_relaxed(&scavenger.refused))
+		ebbi_scavenger_note(cache, bytes);
+}
+
 void ebbi_scavenger_forget(void)
 {
 	ebbi_store_relaxed(&scavenger.tid, 0);

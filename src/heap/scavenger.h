@@ -21,8 +21,11 @@
 
 #include "heap/heap.h"
 
-/* `bytes` became free, in a cache, a slab or a run. The caller is inside `cache` or has none (NULL). */
+/* `bytes` went back to a slab, a run or a mapping. The caller is inside `cache` or has none (NULL). */
 void ebbi_scavenger_note(struct ebbi_cache *cache, size_t bytes);
+
+/* `bytes` lie in free slots of `cache` since a refill: reason to wake the thread, not to start it. */
+void ebbi_scavenger_note_cached(struct ebbi_cache *cache, size_t bytes);
 
 /* One look; everything: whatever can be given back, at once. `own` as above. Returns bytes given back. */
 size_t ebbi_scavenger_look(struct ebbi_cache *own, bool everything, size_t *ret_left);

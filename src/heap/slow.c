@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "caches/nested.h"
 #include "heap/inside.h"
 #include "heap/misuse.h"
 #include "heap/scavenger.h"
@@ -33,13 +34,12 @@ static unsigned class_for(size_t bytes, size_t align_bytes)
 	return size_class < EBBI_CLASSES ? size_class : EBBI_CLASS_NONE;
 }
 
-static void *large_alloc(struct ebbi_cache *cache, size_t bytes, size_t align_bytes, enum ebbi_content content)
+static void *large_alloc(size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
 	void *block;
 
 	if (bytes > REQUEST_MOST || ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0)
 		return without_memory();
-	ebbi_scavenger_note(cache, 0);
 	return block;
 }
 
@@ -57,8 +57,7 @@ static void *alloc_inside(struct ebbi_cache *cache, size_t bytes, size_t align_b
 	void *slot;
 
 	if (size_class == EBBI_CLASS_NONE)
-		return large_alloc(cache, ebbi_max_size(bytes, 1), align_bytes, content);
-	ebbi_scavenger_note(cache, ebbi_sizes[size_class].bytes);
+		return large_alloc(ebbi_max_size(bytes, 1), align_bytes, content);
 	slot = ebbi_cache_take(&ebbi_heap.registry.pool, cache, size_class);
 	return EBBI_LIKELY(slot != NULL) ? slot : without_memory();
 }
@@ -71,7 +70,7 @@ static void *alloc_without_cache(size_t bytes, size_t align_bytes, enum ebbi_con
 	void *slot;
 
 	if (size_class == EBBI_CLASS_NONE)
-		return large_alloc(NULL, ebbi_max_size(bytes, 1), align_bytes, content);
+		return large_alloc(ebbi_max_size(bytes, 1), align_bytes, content);
 	if (ebbi_bin_take(&ebbi_heap.store, size_class, 1, &slot, 1, &taken) != 0)
 		return without_memory();
 	if (taken.count == 0)
@@ -79,12 +78,16 @@ static void *alloc_without_cache(size_t bytes, size_t align_bytes, enum ebbi_con
 	return zeroed(slot, bytes, content);
 }
 
-/* By a signal handler that interrupted its own thread inside: fresh zeroed pages, no lock. */
-static void *alloc_nested(size_t bytes, size_t align_bytes)
+/* By a signal handler that interrupted its own thread inside: a spare page or fresh ones, no lock. */
+static void *alloc_nested(struct ebbi_cache *cache, size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
-	void *block;
+	void *block = NULL;
 
 	ebbi_fetch_add_relaxed(&ebbi_heap.nested_allocations, 1);
+	if (bytes <= EBBI_PAGE_BYTES && align_bytes <= EBBI_PAGE_BYTES)
+		block = ebbi_nested_take(cache);
+	if (block != NULL)
+		return zeroed(block, bytes, content);
 	if (bytes > REQUEST_MOST ||
 	    ebbi_large_alloc_nested(&ebbi_heap.large, ebbi_max_size(bytes, 1), align_bytes, &block) != 0)
 		return without_memory();
@@ -97,7 +100,7 @@ static void *alloc_seen(struct ebbi_cache *cache, uint32_t seen, size_t bytes, s
 	void *block;
 
 	if (ebbi_heap_settle(cache, seen) == EBBI_NESTED)
-		return alloc_nested(bytes, align_bytes);
+		return alloc_nested(cache, bytes, align_bytes, content);
 	block = alloc_inside(cache, bytes, align_bytes, content);
 	ebbi_handshake_leave(&cache->handshake);
 	return bytes <= EBBI_SMALL_MOST ? zeroed(block, bytes, content) : block;
@@ -132,8 +135,7 @@ void *ebbi_heap_refill(unsigned size_class)
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
 	void *slot = ebbi_cache_take(&ebbi_heap.registry.pool, cache, size_class);
 
-	/* What the refill took beyond the one slot is owed until it is used or drained. */
-	ebbi_scavenger_note(cache, ebbi_sizes[size_class].bytes);
+	ebbi_scavenger_note_cached(cache, ebbi_rack_bytes(&cache->shelf->racks[size_class], size_class));
 	ebbi_handshake_leave(&cache->handshake);
 	return EBBI_LIKELY(slot != NULL) ? slot : without_memory();
 }
@@ -153,11 +155,10 @@ static void free_inside(struct ebbi_cache *cache, void *block, uint64_t entry)
 	unsigned size_class = ebbi_entry_kind(entry);
 	size_t bytes = ebbi_misuse_block_bytes(entry);
 
-	if (size_class < EBBI_CLASSES) {
+	if (size_class < EBBI_CLASSES)
 		bytes = ebbi_cache_put(&ebbi_heap.registry.pool, cache, size_class, block);
-	} else {
-		ebbi_large_free(&ebbi_heap.large, block, entry);
-	}
+	else
+		ebbi_registry_free_large(&ebbi_heap.registry, cache, block, entry);
 	ebbi_scavenger_note(cache, bytes);
 }
 

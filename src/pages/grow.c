@@ -7,7 +7,8 @@
 #define REGION_ALIGN ((size_t)2 << 20) /* a huge page, so that the system may use them */
 #define REGION_FIRST ((size_t)64 << 20)
 #define REGION_LAST ((size_t)1 << 30)
-#define REGION_LEAST ((size_t)4 << 20)
+#define REGION_LEAST ((size_t)1 << 20)
+#define REGION_UNIT ((size_t)64 << 10) /* the largest page of a kernel */
 #define COMMIT_FIRST ((size_t)1 << 20)
 #define COMMIT_LAST ((size_t)32 << 20)
 
@@ -22,19 +23,21 @@ static size_t first_region_bytes(void)
 	if (limit == SIZE_MAX)
 		return REGION_FIRST;
 	part = ebbi_round_down(limit / REGION_LIMIT_PART, REGION_ALIGN);
-	return ebbi_max_size(REGION_LEAST, ebbi_min_size(part, REGION_FIRST));
+	return ebbi_max_size(2 * REGION_ALIGN, ebbi_min_size(part, REGION_FIRST));
 }
 
 static int reserve_region(struct ebbi_pages *pages, size_t least, uintptr_t *ret_base, size_t *ret_bytes)
 {
 	size_t bytes = ebbi_max_size(pages->next_region_bytes, ebbi_round_up(least, REGION_ALIGN));
+	size_t bottom = ebbi_max_size(least, REGION_LEAST);
 	void *base;
 	int error;
 
-	while ((error = pages->vm->reserve(bytes, REGION_ALIGN, &base)) != 0) {
-		if (bytes <= ebbi_max_size(least, REGION_LEAST))
+	/* Halve the wish down to the need; where even that is hard to get, do not ask for alignment. */
+	while ((error = pages->vm->reserve(bytes, bytes > REGION_ALIGN ? REGION_ALIGN : REGION_UNIT, &base)) != 0) {
+		if (bytes <= bottom)
 			return error;
-		bytes = ebbi_max_size(ebbi_round_down(bytes / 2, REGION_ALIGN), ebbi_round_up(least, REGION_ALIGN));
+		bytes = ebbi_max_size(bottom, ebbi_round_down(bytes / 2, REGION_UNIT));
 	}
 	error = ebbi_pagemap_cover(pages->vm, (uintptr_t)base, bytes >> EBBI_PAGE_SHIFT);
 	if (error != 0) {

@@ -35,7 +35,7 @@ int ebbi_pagemap_cover(const struct ebbi_vm *vm, uintptr_t base, size_t pages)
 {
 	uintptr_t last = base + (pages << EBBI_PAGE_SHIFT) - 1;
 
-	if (last >> EBBI_ADDRESS_BITS != 0)
+	if (last >> EBBI_CPU_ADDRESS_BITS != 0)
 		return -ENOMEM;
 	for (uintptr_t leaf = base >> EBBI_LEAF_SHIFT; leaf <= last >> EBBI_LEAF_SHIFT; leaf++) {
 		if (leaf_of(leaf << EBBI_LEAF_SHIFT) == NULL) {

@@ -1,8 +1,8 @@
 /*
  * pagemap.h: from any address to what lies there, and three bits for every page.
  *
- * Owns: one process-wide radix of two levels over 48-bit addresses: a root of 2^18 pointers (in
- * .bss, touched where used) to leaves that cover 1 GiB each. A leaf holds, per 4 KiB page, one
+ * Owns: one process-wide radix of two levels over all addresses of user space: a root of pointers (in
+ * .bss, touched where used) to leaves that cover 512 MiB each. A leaf holds, per 4 KiB page, one
  * 64-bit entry, the links of free runs and the bits below; it is mapped when its first page is
  * reserved and never unmapped, so readers need no lock.
  *
@@ -33,14 +33,14 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "platform/cpu.h"
 #include "platform/vm.h"
 
 #define EBBI_PAGE_SHIFT 12u
 #define EBBI_PAGE_BYTES ((size_t)1 << EBBI_PAGE_SHIFT)
-#define EBBI_ADDRESS_BITS 48u
-#define EBBI_LEAF_SHIFT 30u
+#define EBBI_LEAF_SHIFT 29u
 #define EBBI_LEAF_PAGES ((size_t)1 << (EBBI_LEAF_SHIFT - EBBI_PAGE_SHIFT))
-#define EBBI_ROOT_LEAVES ((size_t)1 << (EBBI_ADDRESS_BITS - EBBI_LEAF_SHIFT))
+#define EBBI_ROOT_LEAVES ((size_t)1 << (EBBI_CPU_ADDRESS_BITS - EBBI_LEAF_SHIFT))
 
 enum ebbi_kind {
 	EBBI_KIND_NONE = 0,
@@ -111,7 +111,7 @@ static inline uint64_t ebbi_pagemap_get(uintptr_t address)
 {
 	struct ebbi_leaf *leaf;
 
-	if (EBBI_UNLIKELY(address >> EBBI_ADDRESS_BITS != 0))
+	if (EBBI_UNLIKELY(address >> EBBI_CPU_ADDRESS_BITS != 0))
 		return 0;
 	leaf = ebbi_load_acquire(&ebbi_pagemap_root[address >> EBBI_LEAF_SHIFT]); /* partner: leaf_install */
 	if (EBBI_UNLIKELY(leaf == NULL))

@@ -23,7 +23,7 @@ void ebbi_large_init(struct ebbi_large *large, struct ebbi_store *store)
 /* Bytes to pages, rounded up to the kernel's; 0 when that does not fit. */
 static size_t pages_for(const struct ebbi_large *large, size_t bytes)
 {
-	if (bytes > (size_t)1 << (EBBI_ADDRESS_BITS - 1))
+	if (bytes > (size_t)1 << (EBBI_CPU_ADDRESS_BITS - 1))
 		return 0;
 	return ebbi_pages_round(&large->store->pages, ebbi_divide_up(bytes, EBBI_PAGE_BYTES));
 }
@@ -146,9 +146,11 @@ int ebbi_large_alloc(struct ebbi_large *large, size_t bytes, size_t align_bytes,
 	align_bytes = ebbi_max_size(align_bytes, EBBI_PAGE_BYTES);
 	if (pages == 0)
 		return -ENOMEM;
-	if (bytes < EBBI_MAPPING_LEAST && align_bytes < EBBI_MAPPING_LEAST)
-		return run_alloc(large, pages, align_bytes, content, ret_block);
-	return mapping_alloc(large, pages, align_bytes, content, ret_block);
+	/* Where there is no address space left, free runs may still hold what a mapping cannot have. */
+	if ((bytes >= EBBI_MAPPING_LEAST || align_bytes >= EBBI_MAPPING_LEAST) &&
+	    mapping_alloc(large, pages, align_bytes, content, ret_block) == 0)
+		return 0;
+	return run_alloc(large, pages, align_bytes, content, ret_block);
 }
 
 int ebbi_large_alloc_nested(struct ebbi_large *large, size_t bytes, size_t align_bytes, void **ret_block)
