@@ -37,7 +37,7 @@ TEST(blocks)
 		blocks[bytes] = ebbi_meta_alloc(&meta, bytes);
 		REQUIRE(blocks[bytes] != NULL);
 		CHECK_EQ((uintptr_t)blocks[bytes] % EBBI_META_UNIT, 0u);
-		CHECK_EQ((uintptr_t)blocks[bytes] >> EBBI_ADDRESS_BITS, 0u);
+		CHECK_EQ((uintptr_t)blocks[bytes] >> 48, 0u);
 		CHECK(is_zero(blocks[bytes], bytes));
 		memset(blocks[bytes], (int)bytes, bytes);
 	}

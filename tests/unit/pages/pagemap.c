@@ -9,6 +9,8 @@
 
 /* Two leaves' common edge, at an address that nobody maps: the page map never touches the page itself. */
 #define EDGE ((uintptr_t)0x123 << 30)
+/* Behind the last address that can be covered. */
+#define TOP ((uintptr_t)(EBBI_ROOT_LEAVES << EBBI_LEAF_SHIFT))
 #define BEFORE(pages) (EDGE - (uintptr_t)(pages)*EBBI_PAGE_BYTES)
 #define AT(base, page) ((base) + (uintptr_t)(page)*EBBI_PAGE_BYTES)
 
@@ -16,7 +18,7 @@ TEST(unknown_addresses_are_nobodys)
 {
 	CHECK_EQ(ebbi_pagemap_get(0), 0u);
 	CHECK_EQ(ebbi_pagemap_get((uintptr_t)0x7f << 40), 0u);
-	CHECK_EQ(ebbi_pagemap_get((uintptr_t)1 << EBBI_ADDRESS_BITS), 0u);
+	CHECK_EQ(ebbi_pagemap_get(TOP), 0u);
 	CHECK_EQ(ebbi_pagemap_get(UINTPTR_MAX), 0u);
 }
 
@@ -25,7 +27,7 @@ TEST(cover_refused)
 	size_t mapped = ebbi_pagemap_mapped_bytes();
 
 	fake_vm_reset(4096);
-	CHECK_EQ(ebbi_pagemap_cover(&fake_vm, ((uintptr_t)1 << EBBI_ADDRESS_BITS) - EBBI_PAGE_BYTES, 2), -ENOMEM);
+	CHECK_EQ(ebbi_pagemap_cover(&fake_vm, TOP - EBBI_PAGE_BYTES, 2), -ENOMEM);
 	CHECK_EQ(fake_vm_calls(FAKE_MAP), 0u);
 	fake_vm_refuse(FAKE_MAP, 0, 1);
 	CHECK_EQ(ebbi_pagemap_cover(&fake_vm, BEFORE(1), 2), -ENOMEM);
