@@ -6,11 +6,13 @@
  *   signals kill     pthread_kill at three threads
  *   signals nested   the handler is interrupted by itself
  *   signals large    blocks of large sizes
+ *   signals fork     the handler forks; the child allocates
  */
 #include "churn.h"
 
 #include <signal.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 
 #define MAILBOXES 64
 #define MAX_DEPTH 4
@@ -60,6 +62,26 @@ static void arm(uint64_t random)
 	CHECK(setitimer(ITIMER_REAL, &once, NULL) == 0, "setitimer");
 }
 
+static bool forking;
+
+/* In a handler that interrupted the allocator, perhaps: the child finds it as it is. */
+static void fork_in_handler(struct rng *rng)
+{
+	int status;
+	pid_t child = fork();
+
+	CHECK(child >= 0, "fork in a handler");
+	if (child == 0) {
+		forking = false;
+		for (unsigned i = 0; i < 100; i++)
+			letter_free(letter_new(rng));
+		_exit(0);
+	}
+	while (waitpid(child, &status, 0) != child)
+		CHECK(errno == EINTR, "waitpid");
+	CHECK(status == 0, "child: 0x%x", (unsigned)status);
+}
+
 /* Each signal by timer sets the next one: at the end, or at once where handlers shall nest. */
 static volatile bool timed;
 static volatile bool nesting;
@@ -83,6 +105,8 @@ static void handler(int number)
 		uint8_t *grown = hide(realloc(letter_new(&rng), 3000));
 		CHECK(grown != NULL, "realloc in a handler");
 		free(grown);
+		if (forking)
+			fork_in_handler(&rng);
 		depth--;
 	}
 	if (timed && depth == 0)
@@ -173,6 +197,9 @@ int main(int argc, char **argv)
 		with_timer(milliseconds, 0);
 	} else if (strcmp(mode, "nested") == 0) {
 		with_timer(milliseconds, SA_NODEFER);
+	} else if (strcmp(mode, "fork") == 0) {
+		forking = true;
+		with_timer(milliseconds, 0);
 	} else if (strcmp(mode, "large") == 0) {
 		max_bits = 20;
 		with_timer(milliseconds, 0);
