@@ -62,8 +62,8 @@ void *ebbi_cache_take(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, un
 	return rack->base + bit * bytes;
 }
 
-/* Double the stack's room, if all stacks together may have it. */
-static bool grow_try(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class)
+/* Double the stack's room, if all stacks together may have it. Returns the bytes it can hold beyond before. */
+static size_t grow_try(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class)
 {
 	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
 	size_t bytes = ebbi_sizes[size_class].bytes;
@@ -73,10 +73,10 @@ static bool grow_try(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, uns
 	size_t live = ebbi_load_relaxed(&pool->store->pages.live_pages) << EBBI_PAGE_SHIFT;
 
 	if (cap == rack->cap)
-		return false;
+		return 0;
 	if (ebbi_fetch_add_relaxed(&pool->grown_bytes, grown) + grown > ebbi_policy_stacks_bytes(live)) {
 		ebbi_fetch_sub_relaxed(&pool->grown_bytes, grown);
-		return false;
+		return 0;
 	}
 	cache->grown_bytes += grown;
 	if (rack->slots == cache->shelf->first[size_class]) {
@@ -86,7 +86,7 @@ static bool grow_try(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, uns
 		rack->slots = more;
 	}
 	rack->cap = (uint8_t)cap;
-	return true;
+	return grown;
 }
 
 size_t ebbi_cache_put(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class, void *slot)
@@ -96,7 +96,9 @@ size_t ebbi_cache_put(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, un
 
 	if (rack->cap == 0)
 		set_up(cache, size_class);
-	if (rack->count == rack->cap && !grow_try(pool, cache, size_class)) {
+	if (rack->count == rack->cap)
+		given = grow_try(pool, cache, size_class);
+	if (rack->count == rack->cap) {
 		/* The older half goes: what was freed last is in the CPU's cache and is used next. */
 		unsigned half = (rack->count + 1u) / 2;
 

@@ -73,7 +73,7 @@ size_t ebbi_shelf_bytes(size_t page_bytes);
 /* One slot of the class for the program: from the cache or, through a refill, from the bin. */
 void *ebbi_cache_take(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class);
 
-/* The program is done with a slot. Returns the bytes that went back to the bin on the way. */
+/* The program is done with a slot. Returns the bytes that went back to the bin, or that the stack grew by. */
 size_t ebbi_cache_put(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class, void *slot);
 
 /* The pointer is on this cache's stack or in its claim. */

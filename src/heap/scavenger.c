@@ -172,7 +172,8 @@ void ebbi_scavenger_note(struct ebbi_cache *cache, size_t bytes)
 
 void ebbi_scavenger_note_cached(struct ebbi_cache *cache, size_t bytes)
 {
-	if (ebbi_load_relaxed(&scavenger.tid) != 0 || ebbi_load_relaxed(&scavenger.refused))
+	if (ebbi_load_relaxed(&scavenger.tid) != 0 || ebbi_load_relaxed(&scavenger.refused) ||
+	    ebbi_load_relaxed(&ebbi_heap.registry.owned) > 1)
 		ebbi_scavenger_note(cache, bytes);
 }
 

@@ -24,7 +24,10 @@
 /* `bytes` went back to a slab, a run or a mapping. The caller is inside `cache` or has none (NULL). */
 void ebbi_scavenger_note(struct ebbi_cache *cache, size_t bytes);
 
-/* `bytes` lie in free slots of `cache` since a refill: reason to wake the thread, not to start it. */
+/*
+ * `bytes` lie in free slots of `cache` since a refill: reason to wake the thread. To start it only in a
+ * process of several threads, whose caches add up; a single thread's is small beside START_BYTES.
+ */
 void ebbi_scavenger_note_cached(struct ebbi_cache *cache, size_t bytes);
 
 /* One look; everything: whatever can be given back, at once. `own` as above. Returns bytes given back. */
