@@ -1,7 +1,8 @@
 /*
- * One misuse for each name (see the table at the end; address-HEX frees that address). The process must die in it with SIGABRT and one
- * line on stderr. The pointer is told on stdout first ("pointer=0x..."), and where the block starts
- * that it points into ("start=0x..."), so that the line can be compared.
+ * One misuse for each name (see the table at the end; address-HEX frees that address). The process
+ * must die in it with SIGABRT and one line on stderr. The pointer is told on stdout first
+ * ("pointer=0x..."), and where the block starts that it points into ("start=0x..."), so that the
+ * line can be compared.
  *
  *   misuse NAME          the misuse, which is to be found at once
  *   misuse NAME purge    ... or at the latest when the caches are emptied
