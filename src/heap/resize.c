@@ -1,3 +1,4 @@
+#include <stdint.h>
 #include <string.h>
 
 #include "heap/fast.h"
@@ -53,7 +54,7 @@ void *ebbi_heap_resize(void *block, size_t bytes)
 		return block;
 	if (ebbi_entry_kind(entry) >= EBBI_CLASSES && resize_large_try(block, entry, bytes, &moved))
 		return moved;
-	if (bytes > have && bytes > EBBI_SMALL_MOST)
+	if (bytes > have && bytes > EBBI_SMALL_MOST && bytes <= PTRDIFF_MAX)
 		wanted += have / HEADROOM_PART;
 	moved = ebbi_fast_alloc(wanted);
 	if (moved == NULL && wanted > bytes)
