@@ -170,8 +170,9 @@ static void verdict(const struct view *view, enum figure figure)
 		fprintf(view->stream, "%-9s no clear winner: the ranges of %s and %s overlap\n", name, best->label,
 			second->label);
 	else
-		fprintf(view->stream, "%-9s %s%s%s is lowest, %.0f %% below %s\n", name, view->style->bold, best->label,
-			view->style->off, next > 0 ? (next - least) / next * 100.0 : 0.0, second->label);
+		fprintf(view->stream, "%-9s %s%s%s is lowest, %.0f %% below %s%s\n", name, view->style->bold,
+			best->label, view->style->off, next > 0 ? (next - least) / next * 100.0 : 0.0, second->label,
+			best->runs < 2 || second->runs < 2 ? " (one run: may be noise)" : "");
 }
 
 void ebbi_comparison_text(FILE *stream, const struct comparison *comparison, const struct style *style,

@@ -92,14 +92,14 @@ static void peak_row(const struct table *table)
 		fputs("   ended before it could be read", table->stream);
 	else if (peak->source == PEAK_AT_MOST)
 		fputs("   at most: less than ebb itself needs to start it", table->stream);
-	else if (peak->source != PEAK_SAMPLES)
-		fprintf(table->stream, "   high-water mark, +-%s",
+	else if (table->result->processes_most <= 1)
+		fprintf(table->stream, "   high-water mark%s, +-%s", peak->source == PEAK_SAMPLES ? " and samples" : "",
 			ebbi_format_bytes(text, peak->bound_bytes, table->exact));
 	else if (peak->upper_bytes > peak->bytes)
-		fprintf(table->stream, "   highest sample; %s at most",
+		fprintf(table->stream, "   highest seen of %zu processes; %s at most", table->result->processes_most,
 			ebbi_format_bytes(text, peak->upper_bytes, table->exact));
 	else
-		fputs("   highest sample", table->stream);
+		fprintf(table->stream, "   highest seen of %zu processes", table->result->processes_most);
 	fprintf(table->stream, "%s\n", table->style->off);
 }
 

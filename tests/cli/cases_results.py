@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-from lib import (EBB, MIB, check, document, ebb, environment, expect, free_port, program, run_json, temporary)
+from lib import (EBB, MIB, SOURCE, check, document, ebb, environment, expect, free_port, program, run_json, temporary)
 
 GLIBC = ["--allocator", "glibc"]
 
@@ -169,6 +169,29 @@ def json_not_utf8():
     process = subprocess.run([EBB, "run", "--json", *GLIBC, "--", "printf", b"\xff\xfe"], capture_output=True,
                              env=environment())
     check(json.loads(process.stdout)["command"] == ["printf", "??"], f"{process.stdout[:300]}")
+
+
+def keys_of(value):
+    """Every key in a document, but for the statistics, which docs/statistics.md has."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            if key != "main":
+                yield from keys_of(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys_of(inner)
+
+
+def json_every_key_is_documented():
+    text = (SOURCE / "docs/result-format.md").read_text()
+    result = run_json("--rest", "1s", "--load", "true", "--", "sh", "-c", "sleep 30")
+    missing = sorted({key for key in keys_of(result) if f"`{key}`" not in text})
+    check(not missing, f"not in docs/result-format.md: {missing}")
+    with temporary() as directory:
+        report = document(expect(ebb("report", "--json", *six(directory)), code=0))
+        missing = sorted({key for key in keys_of(report) if f"`{key}`" not in text})
+        check(not missing, f"not in docs/result-format.md: {missing}")
 
 
 def json_unknown_is_null():
