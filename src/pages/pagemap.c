@@ -4,6 +4,9 @@
 
 struct ebbi_leaf *ebbi_pagemap_root[EBBI_ROOT_LEAVES];
 
+/* A leaf's mapping: whole pages, also of a kernel whose pages have 64 KiB. */
+#define LEAF_BYTES ebbi_round_up(sizeof(struct ebbi_leaf), (size_t)64 << 10)
+
 static size_t leaves_mapped; /* relaxed; for the statistics */
 
 static struct ebbi_leaf *leaf_of(uintptr_t address)
@@ -20,14 +23,14 @@ static int leaf_install(const struct ebbi_vm *vm, uintptr_t address)
 {
 	struct ebbi_leaf *expected = NULL;
 	void *leaf;
-	int error = vm->map(sizeof(struct ebbi_leaf), EBBI_PAGE_BYTES, &leaf);
+	int error = vm->map(LEAF_BYTES, EBBI_PAGE_BYTES, &leaf);
 
 	if (error != 0)
 		return error;
 	if (ebbi_cas_acqrel(&ebbi_pagemap_root[address >> EBBI_LEAF_SHIFT], &expected, (struct ebbi_leaf *)leaf))
 		ebbi_fetch_add_relaxed(&leaves_mapped, 1);
 	else
-		(void)vm->unmap(leaf, sizeof(struct ebbi_leaf));
+		(void)vm->unmap(leaf, LEAF_BYTES);
 	return 0;
 }
 
@@ -185,5 +188,5 @@ bool ebbi_pagemap_bits_next(enum ebbi_page_bit bit, uintptr_t *base, size_t *pag
 
 size_t ebbi_pagemap_mapped_bytes(void)
 {
-	return ebbi_load_relaxed(&leaves_mapped) * sizeof(struct ebbi_leaf);
+	return ebbi_load_relaxed(&leaves_mapped) * LEAF_BYTES;
 }
