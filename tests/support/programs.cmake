@@ -46,6 +46,8 @@ function(ebb_test_register test way)
 		list(APPEND environment "LD_PRELOAD=$<TARGET_FILE:${EBB_SHARED_TARGET}>")
 	else()
 		set(program $<TARGET_FILE:${T_PROGRAM}-linked>)
+		# Another label: builds other than the release repeat the preloaded half only.
+		list(TRANSFORM T_LABELS APPEND -linked)
 	endif()
 	set(passed)
 	foreach(item ${environment})
