@@ -18,6 +18,7 @@ void ebbi_store_init(struct ebbi_store *store, const struct ebbi_vm *vm, size_t 
 
 		ebbi_lock_init(&bin->lock, EBBI_RANK_BIN);
 		bin->size_class = size_class;
+		bin->unit_pages = (unsigned)store->pages.unit_pages;
 		for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++)
 			ebbi_list_init(&bin->queues[queue]);
 		ebbi_list_init(&bin->look);
@@ -134,6 +135,20 @@ static struct ebbi_slab *fullest_locked(struct ebbi_bin *bin)
 	return NULL;
 }
 
+/* Where the kernel's page is larger than ours, using a part of it makes all of it resident and young. */
+static void widen_use(struct ebbi_slab *slab, unsigned unit_pages)
+{
+	for (unsigned page = 0; page < 64; page += unit_pages) {
+		uint64_t unit = ebbi_bit_range(page, unit_pages);
+
+		if ((slab->resident & unit) != 0)
+			slab->resident |= unit;
+		if ((slab->resident & ~slab->aged & unit) != 0)
+			slab->aged &= ~unit;
+	}
+	slab->purged &= ~slab->resident;
+}
+
 /* Claim up to `wanted` slots of one word. */
 static void claim_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, unsigned wanted, struct ebbi_taken *taken)
 {
@@ -142,6 +157,8 @@ static void claim_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, unsigned 
 	unsigned refaults;
 	unsigned word = ebbi_slab_claim(slab, wanted, &taken->bits, &refaults);
 
+	if (EBBI_UNLIKELY(bin->unit_pages > 1))
+		widen_use(slab, bin->unit_pages);
 	taken->base = (char *)slab->base + (size_t)word * 64 * ebbi_sizes[slab->size_class].bytes;
 	bin->empty_slabs -= was_empty;
 	bin->used_slots += ebbi_bit_count(taken->bits);

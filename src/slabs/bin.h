@@ -27,6 +27,7 @@
 struct ebbi_bin {
 	struct ebbi_lock lock; /* guards all that follows */
 	unsigned size_class;   /* set at boot */
+	unsigned unit_pages;   /* as in struct ebbi_pages; set at boot */
 	struct ebbi_list queues[EBBI_BIN_QUEUES]; /* fullest slabs in the first */
 	struct ebbi_list look;   /* slabs in which slots became free since the last look, or that age */
 	unsigned empty_slabs;    /* on the queues */

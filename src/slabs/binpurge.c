@@ -29,7 +29,7 @@ static uint64_t look_locked(struct ebbi_store *store, struct ebbi_bin *bin, stru
 			    size_t *ret_left)
 {
 	uint64_t holes = whole_units(&store->pages, ebbi_slab_holes(slab));
-	uint64_t going = everything ? holes : holes & slab->aged;
+	uint64_t going = everything ? holes : whole_units(&store->pages, holes & slab->aged);
 	unsigned count = ebbi_bit_count(holes & ~going);
 
 	bin->hole_pages += count;
