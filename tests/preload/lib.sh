@@ -112,7 +112,7 @@ witnessed() {
 assert_witnessed() {
 	local log=$1 name=$2 least=${3:-1} seen wrong
 	[ -s "$log" ] || fail "no process reported itself: the preload did not take"
-	wrong=$(awk -F '\t' -v lib="$LIB" '$3 != lib || $4 != lib || $5 != lib' "$log" | head -n 3)
+	wrong=$(awk -F '\t' -v lib="$LIB" '$3 != lib || $4 != lib || $5 != lib { print; if (++n == 3) exit }' "$log")
 	[ -z "$wrong" ] || fail "another malloc served: $wrong"
 	seen=$(awk -F '\t' -v name="$name" '{ n = $2; sub(".*/", "", n) } n ~ "^(" name ")$" { c++ } END { print c + 0 }' "$log")
 	((seen >= least)) || fail "$name ran $seen times under the allocator, expected at least $least"
