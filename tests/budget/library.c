@@ -81,14 +81,17 @@ static void check_exports(const Elf64_Shdr *section, const char *names)
 {
 	const Elf64_Sym *symbols = (const Elf64_Sym *)(const void *)(image + section->sh_offset);
 	unsigned exported = 0;
+	bool shared = false;
 
 	for (size_t i = 1; i < section->sh_size / sizeof(*symbols); i++) {
 		if (symbols[i].st_shndx == SHN_UNDEF || symbols[i].st_shndx == SHN_ABS)
 			continue;
 		exported++;
+		shared |= strcmp(names + symbols[i].st_name, "ebb_shared_snapshot") == 0;
 		CHECK(allowed_name(names + symbols[i].st_name), "exports %s", names + symbols[i].st_name);
 	}
 	check_note("%u names exported\n", exported);
+	CHECK(shared, "a reader from outside finds no ebb_shared_snapshot");
 	CHECK(exported >= 19 + 20, "only %u names are exported", exported);
 }
 

@@ -10,6 +10,8 @@
  *   threads            no thread can be started (processes still can)
  *   names              prctl(PR_SET_VMA) fails as on a kernel without it
  *   mmap-over=BYTES    one mmap of more than BYTES is refused
+ *   no-random          addresses are not randomised
+ *   old-layout         mappings grow upwards from a third of the address space
  *   as=BYTES data=BYTES nproc=N stack=BYTES nofile=N
  *                      the limit of that name; nproc also leaves root, who has no such limit
  *
@@ -22,6 +24,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -163,6 +166,10 @@ static void add_rule(char *rule, bool *ret_leave_root)
 	} else if (strcmp(rule, "mmap-over") == 0) {
 		CHECK(value != NULL, "mmap-over needs a value");
 		refuse_large_mmap((uint32_t)strtoul(value, NULL, 10));
+	} else if (strcmp(rule, "no-random") == 0) {
+		CHECK(personality(ADDR_NO_RANDOMIZE) >= 0, "personality");
+	} else if (strcmp(rule, "old-layout") == 0) {
+		CHECK(personality(ADDR_COMPAT_LAYOUT) >= 0, "personality");
 	} else if (set_limit(rule, value)) {
 		*ret_leave_root |= strcmp(rule, "nproc") == 0;
 	} else {
