@@ -134,7 +134,7 @@ static void reap(struct session *session)
 			session->guard = 0;
 		} else if (pid == session->taps[0] || pid == session->taps[1]) {
 			session->taps[pid == session->taps[1]] = 0;
-		} else {
+		} else if (!ebbi_tree_is_excluded(&session->tree, pid)) {
 			account(session, &usage);
 			ebbi_tree_drop(&session->tree, pid);
 			if (pid == session->main)

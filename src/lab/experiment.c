@@ -407,8 +407,12 @@ static void conclude(struct session *session)
 
 static int start(struct session *session, char *ret_message, int *ret_exit)
 {
-	int error = check_nobody_answers(&session->plan->ready, ret_message, ret_exit);
+	int error = ebbi_tree_exclude_all(&session->tree);
 
+	if (error != 0)
+		return fail(ret_message, ret_exit, EXIT_MEASURE, error,
+			    "/proc cannot be read (%s): ebb run needs it mounted", strerror(-error));
+	error = check_nobody_answers(&session->plan->ready, ret_message, ret_exit);
 	if (error != 0)
 		return error;
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)

@@ -42,13 +42,13 @@ void ebbi_phases_all_ended(struct phases *phases)
 	phases->all_ended = true;
 }
 
-void ebbi_phases_cpu(struct phases *phases, uint64_t now_ns, uint64_t cpu_ns)
+void ebbi_phases_cpu(struct phases *phases, uint64_t now_ns, uint64_t cpu_ns, bool running)
 {
 	uint64_t idle_ns = now_ns - phases->idle_since_ns;
 	uint64_t used_ns = cpu_ns - phases->idle_cpu_ns;
 
 	/* CPU time falls when a child dies that nobody waited for: that was work, too. */
-	if (cpu_ns >= phases->idle_cpu_ns && used_ns <= IDLE_TICK_NS + idle_ns / IDLE_SHARE)
+	if (!running && cpu_ns >= phases->idle_cpu_ns && used_ns <= IDLE_TICK_NS + idle_ns / IDLE_SHARE)
 		return;
 	phases->idle_since_ns = now_ns;
 	phases->idle_cpu_ns = cpu_ns;

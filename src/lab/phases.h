@@ -92,8 +92,11 @@ void ebbi_phases_ready(struct phases *phases);
 void ebbi_phases_load_ended(struct phases *phases, bool failed);
 void ebbi_phases_main_ended(struct phases *phases);
 void ebbi_phases_all_ended(struct phases *phases);
-/* CPU time of the whole tree so far. */
-void ebbi_phases_cpu(struct phases *phases, uint64_t now_ns, uint64_t cpu_ns);
+/*
+ * CPU time of the whole tree so far. `running`: somebody runs or would like to: on a busy machine a
+ * process may wait for its turn so long that its CPU time alone looks like rest.
+ */
+void ebbi_phases_cpu(struct phases *phases, uint64_t now_ns, uint64_t cpu_ns, bool running);
 /* The end is wanted. `term_sent`: the main process has had its SIGTERM already. */
 void ebbi_phases_stop(struct phases *phases, bool term_sent);
 

@@ -151,7 +151,7 @@ static void sample_times(struct session *session, uint64_t now_ns)
 	ebbi_tree_times(&session->tree, &times);
 	result->threads_most = max_of(result->threads_most, times.threads);
 	if (ebbi_phases_wants_cpu(&session->phases))
-		ebbi_phases_cpu(&session->phases, now_ns, times.user_ns + times.system_ns);
+		ebbi_phases_cpu(&session->phases, now_ns, times.user_ns + times.system_ns, times.running > 0);
 	if (session->main > 0 && session->phases.phase == PHASE_BOOT && result->preload != PRELOAD_TAKEN)
 		preload_main(session, now_ns);
 }

@@ -27,17 +27,32 @@ void ebbi_tree_free(struct tree *tree)
 
 void ebbi_tree_exclude(struct tree *tree, pid_t helper)
 {
-	if (tree->helper_count < TREE_HELPERS)
-		tree->helpers[tree->helper_count++] = helper;
+	if (tree->stranger_count < TREE_STRANGERS)
+		tree->strangers[tree->stranger_count++] = helper;
 }
 
-static bool is_helper(const struct tree *tree, pid_t pid)
+bool ebbi_tree_is_excluded(const struct tree *tree, pid_t pid)
 {
-	for (size_t i = 0; i < tree->helper_count; i++) {
-		if (tree->helpers[i] == pid)
+	for (size_t i = 0; i < tree->stranger_count; i++) {
+		if (tree->strangers[i] == pid)
 			return true;
 	}
 	return false;
+}
+
+static int exclude_child(void *context, pid_t pid)
+{
+	struct tree *tree = context;
+	struct proc_stat stat;
+
+	if (ebbi_proc_stat(pid, &stat) == 0 && stat.ppid == tree->launcher)
+		ebbi_tree_exclude(tree, pid);
+	return 0;
+}
+
+int ebbi_tree_exclude_all(struct tree *tree)
+{
+	return ebbi_proc_each(exclude_child, tree);
 }
 
 static size_t index_of(const struct tree *tree, pid_t pid)
@@ -123,7 +138,7 @@ static int consider(void *context, pid_t pid)
 	struct tree *tree = context;
 	struct proc_stat stat;
 
-	if (pid == tree->launcher || is_helper(tree, pid) || index_of(tree, pid) < tree->count)
+	if (pid == tree->launcher || ebbi_tree_is_excluded(tree, pid) || index_of(tree, pid) < tree->count)
 		return 0;
 	if (ebbi_proc_stat(pid, &stat) != 0 || stat.state == 'Z' || stat.state == 'X')
 		return 0;
@@ -236,6 +251,7 @@ void ebbi_tree_times(struct tree *tree, struct tree_times *ret_times)
 		times.minor_faults += stat.minor_faults + stat.child_minor_faults;
 		times.major_faults += stat.major_faults + stat.child_major_faults;
 		times.threads += stat.threads;
+		times.running += stat.state == 'R' || stat.state == 'D';
 	}
 	*ret_times = times;
 }

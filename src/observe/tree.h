@@ -8,8 +8,8 @@
  *
  * The launcher must be a child subreaper: what loses its parent then becomes the launcher's child
  * and stays visible. A process belongs to the tree when its parent does or is the launcher; it
- * belongs until it dies, whoever its parent becomes. The launcher's own helpers are excluded by
- * pid. New processes are noticed by the kernel's "newest pid" (/proc/loadavg), so that a tree that
+ * belongs until it dies, whoever its parent becomes. The launcher's own helpers, and children it
+ * had before, are excluded by pid. New processes are noticed by the kernel's "newest pid" (/proc/loadavg), so that a tree that
  * does not fork costs one small read a look. Where that file does not tell (some sandboxes), all of
  * /proc is read, at most five times a second.
  *
@@ -25,7 +25,7 @@
 
 #include "observe/procread.h"
 
-#define TREE_HELPERS 8
+#define TREE_STRANGERS 32
 
 struct tree_process {
 	pid_t pid;
@@ -35,8 +35,8 @@ struct tree_process {
 
 struct tree {
 	pid_t launcher;
-	pid_t helpers[TREE_HELPERS];
-	size_t helper_count;
+	pid_t strangers[TREE_STRANGERS]; /* the launcher's children that are no part of the tree */
+	size_t stranger_count;
 	struct tree_process *processes;
 	size_t count;
 	size_t capacity;
@@ -48,8 +48,13 @@ struct tree {
 void ebbi_tree_init(struct tree *tree, pid_t launcher);
 void ebbi_tree_free(struct tree *tree);
 
-/* A child of the launcher that is no part of the tree. */
+/* A child of the launcher that is no part of the tree: a helper. At most TREE_STRANGERS are kept. */
 void ebbi_tree_exclude(struct tree *tree, pid_t helper);
+
+/* The same for every child it has now: a shell's jobs, when the shell has exec'ed the launcher. */
+int ebbi_tree_exclude_all(struct tree *tree);
+
+bool ebbi_tree_is_excluded(const struct tree *tree, pid_t pid);
 
 /* Adds one process by hand; the main one, right after it was started. */
 int ebbi_tree_add(struct tree *tree, pid_t pid);
@@ -73,6 +78,7 @@ struct tree_times {
 	uint64_t minor_faults;
 	uint64_t major_faults;
 	uint64_t threads;
+	uint64_t running; /* processes whose first thread runs, wants to, or waits for a disk */
 };
 void ebbi_tree_times(struct tree *tree, struct tree_times *ret_times);
 

@@ -48,6 +48,20 @@ const char *ebbi_format_change(char *ret_text, double value, double base)
 	return ret_text;
 }
 
+/* By the environment, as setlocale(3) would look it up: the locale itself is not needed here. */
+static bool speaks_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && value[0])
+			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
 struct style ebbi_style_for(int fd)
 {
 	const char *no_color = getenv("NO_COLOR");
@@ -55,9 +69,11 @@ struct style ebbi_style_for(int fd)
 	bool colour =
 		isatty(fd) && !(no_color && no_color[0]) && terminal && terminal[0] && strcmp(terminal, "dumb") != 0;
 
-	if (!colour)
-		return (struct style){"", "", "", "", ""};
-	return (struct style){"\033[1m", "\033[2m", "\033[32m", "\033[33m", "\033[0m"};
+	struct style style = {"", "", "", "", "", isatty(fd) && speaks_utf8()};
+
+	if (colour)
+		style = (struct style){"\033[1m", "\033[2m", "\033[32m", "\033[33m", "\033[0m", style.blocks};
+	return style;
 }
 
 /* Appends; false when it did not fit. */

@@ -30,6 +30,7 @@ struct style {
 	const char *good;
 	const char *warn;
 	const char *off;
+	bool blocks; /* block characters of UTF-8 may be drawn */
 };
 
 /* Colour when `fd` is a terminal that can show it and neither NO_COLOR nor TERM=dumb speaks against. */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "report/sparkline.h"
 #include "report/words.h"
 
 #define MIB 1048576u
@@ -12,6 +13,8 @@
 #define COLUMN_WIDTH_EXACT 15
 #define SCREEN 80
 #define NOTE_INDENT 8
+/* Fewer points make no picture. */
+#define SPARKLINE_LEAST 16
 
 struct table {
 	FILE *stream;
@@ -165,6 +168,22 @@ static void load_row(const struct table *table)
 		ebbi_sentence_status(result->load_status, status, sizeof(status)));
 }
 
+static void ended_row(const struct table *table)
+{
+	const struct run_result *result = table->result;
+	bool asked = result->outcome != OUTCOME_ENDED && result->outcome != OUTCOME_DIED_EARLY &&
+		     result->outcome != OUTCOME_DIED_LOADED;
+	char seconds[FORMAT_BYTES];
+	char status[48];
+
+	if (!result->main_reaped)
+		return;
+	label(table, "ended");
+	fprintf(table->stream, "after %s: %s%s%s\n", ebbi_format_seconds(seconds, result->total_ns),
+		asked ? "stopped by ebb, " : "", ebbi_sentence_status(result->main_status, status, sizeof(status)),
+		result->killed ? " (it outlasted --grace)" : "");
+}
+
 static void total_rows(const struct table *table)
 {
 	const struct run_result *result = table->result;
@@ -186,15 +205,7 @@ static void total_rows(const struct table *table)
 			fprintf(table->stream, ", in %s processes", ebbi_format_count(b, result->processes_most));
 		fputc('\n', table->stream);
 	}
-	if (result->main_reaped) {
-		char status[48];
-
-		label(table, "ended");
-		fprintf(table->stream, "%s after %s%s\n",
-			ebbi_sentence_status(result->main_status, status, sizeof(status)),
-			ebbi_format_seconds(a, result->total_ns),
-			result->killed ? "  (SIGKILL: it outlasted --grace)" : "");
-	}
+	ended_row(table);
 }
 
 /* One note, in as many lines of 80 characters as it takes. */
@@ -289,6 +300,19 @@ static void notes(const struct table *table)
 		note(table, result->notes[i]);
 }
 
+/* The whole course as a line of blocks, where the terminal can show them. */
+static void over_time(const struct table *table)
+{
+	const struct run_result *result = table->result;
+	char line[SPARKLINE_BYTES];
+
+	if (!table->style->blocks || result->timeline_count < SPARKLINE_LEAST)
+		return;
+	ebbi_sparkline(result->timeline, result->timeline_count, SCREEN - LABEL_WIDTH - 4, line);
+	label(table, "over time");
+	fprintf(table->stream, "    %s%s%s\n", table->style->dim, line, table->style->off);
+}
+
 static void under_line(const struct table *table)
 {
 	const struct run_result *result = table->result;
@@ -323,6 +347,7 @@ void ebbi_run_text(FILE *stream, const struct run_result *result, const struct s
 	under_line(&table);
 	head(&table);
 	mark_rows(&table);
+	over_time(&table);
 	fputc('\n', stream);
 	total_rows(&table);
 	notes(&table);

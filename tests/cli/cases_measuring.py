@@ -13,7 +13,7 @@ def short_command():
     outcome = expect(ebb("run", *GLIBC, "--", "echo", "hello"), code=0, out=r"\Ahello\n", err_lines=0)
     expect(outcome, out=r"^  boot +- ")
     expect(outcome, out=r"^  peak +\d+\.\d MiB")
-    expect(outcome, out=r"^  ended +exit 0 after 0\.")
+    expect(outcome, out=r"^  ended +after 0\.\d\d s: exit 0$")
 
 
 def short_exit_codes():
@@ -207,7 +207,7 @@ def load_stubborn_server_is_killed():
     port = free_port()
     outcome = ebb("run", *GLIBC, "--ready-tcp", f"127.0.0.1:{port}", "--rest", "0s", "--grace", "500ms", "--load",
                   "true", "--", program("server"), str(port), "stubborn")
-    expect(outcome, code=0, out=r"killed by SIGKILL .*it outlasted --grace")
+    expect(outcome, code=0, out=r"stopped by ebb, killed by SIGKILL \(it outlasted --grace\)")
 
 
 def load_two_runs_at_once():

@@ -90,7 +90,7 @@ def terminal_reads_the_keyboard():
         terminal.type(f"{EBB} run --allocator glibc -- cat", "Enter")
         time.sleep(0.5)
         terminal.type("hello there", "Enter", "C-d")
-        text = terminal.wait(r"^  ended +exit 0")
+        text = terminal.wait(r"^  ended +after .*: exit 0")
         check(text.count("hello there") == 2, text)
 
 
@@ -99,18 +99,18 @@ def terminal_colours():
     for env, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
         with Terminal(**env) as terminal:
             terminal.type(f"{EBB} run --allocator glibc -- sleep 1", "Enter")
-            terminal.wait(r"^  ended +exit 0")
+            terminal.wait(r"^  ended +after .*: exit 0")
             check(("\033[1m" in terminal.screen("-e")) == coloured, terminal.screen("-e"))
     with Terminal() as terminal:
         terminal.type(f"TERM=dumb {EBB} run --allocator glibc -- sleep 1", "Enter")
-        terminal.wait(r"^  ended +exit 0")
+        terminal.wait(r"^  ended +after .*: exit 0")
         check("\033[1m" not in terminal.screen("-e"), terminal.screen("-e"))
 
 
 def terminal_no_line_is_broken():
     with Terminal() as terminal:
         terminal.type(f"{EBB} run -- sleep 1", "Enter")
-        text = terminal.wait(r"^  ended +exit 0")
+        text = terminal.wait(r"^  ended +after .*: exit 0")
         table = text[text.index("RSS"):]
         check(all(line == "" or line.startswith(("  ", "$", "RSS")) for line in table.splitlines()), text)
 

@@ -115,9 +115,9 @@ TEST(boot_by_idleness)
 	struct phases p = started(false, true);
 
 	CHECK(ebbi_phases_wants_cpu(&p));
-	ebbi_phases_cpu(&p, 100 * S + 100 * MS, 90 * MS);
+	ebbi_phases_cpu(&p, 100 * S + 100 * MS, 90 * MS, false);
 	CHECK_EQ(ebbi_phases_next(&p, 100 * S + 300 * MS), LAB_WAIT);
-	ebbi_phases_cpu(&p, 100 * S + 300 * MS, 100 * MS); /* a tick is no work */
+	ebbi_phases_cpu(&p, 100 * S + 300 * MS, 100 * MS, false); /* a tick is no work */
 	CHECK_EQ(ebbi_phases_next(&p, 100 * S + 400 * MS - 1), LAB_WAIT);
 	CHECK_EQ(ebbi_phases_deadline(&p), 100 * S + 400 * MS);
 	CHECK_EQ(ebbi_phases_next(&p, 100 * S + 400 * MS), LAB_MARK_BOOT);
@@ -131,19 +131,28 @@ TEST(boot_by_time_when_always_busy)
 	struct phases p = started(false, false);
 
 	for (uint64_t ms = 100; ms < 2000; ms += 100) {
-		ebbi_phases_cpu(&p, 100 * S + ms * MS, ms * MS);
+		ebbi_phases_cpu(&p, 100 * S + ms * MS, ms * MS, false);
 		CHECK_EQ(ebbi_phases_next(&p, 100 * S + ms * MS), LAB_WAIT);
 	}
 	CHECK_EQ(ebbi_phases_next(&p, 102 * S), LAB_MARK_BOOT);
 	CHECK_EQ(p.boot_by, BOOT_BY_TIME);
 }
 
+TEST(waiting_for_a_cpu_is_no_rest)
+{
+	struct phases p = started(false, false);
+
+	ebbi_phases_cpu(&p, 100 * S + 250 * MS, 0, true);
+	CHECK_EQ(ebbi_phases_next(&p, 100 * S + 400 * MS), LAB_WAIT);
+	CHECK_EQ(ebbi_phases_next(&p, 100 * S + 550 * MS), LAB_MARK_BOOT);
+}
+
 TEST(cpu_time_that_falls_is_work)
 {
 	struct phases p = started(false, false);
 
-	ebbi_phases_cpu(&p, 100 * S + 100 * MS, 500 * MS);
-	ebbi_phases_cpu(&p, 100 * S + 350 * MS, 100 * MS); /* a child died that nobody waited for */
+	ebbi_phases_cpu(&p, 100 * S + 100 * MS, 500 * MS, false);
+	ebbi_phases_cpu(&p, 100 * S + 350 * MS, 100 * MS, false); /* a child died that nobody waited for */
 	CHECK_EQ(ebbi_phases_next(&p, 100 * S + 400 * MS), LAB_WAIT);
 }
 
@@ -157,7 +166,7 @@ TEST(serving_marks_rest_whenever_it_is_idle)
 	CHECK_EQ(ebbi_phases_next(&p, 101 * S), LAB_MARK_LAST);
 	CHECK_EQ(ebbi_phases_next(&p, 101 * S), LAB_WAIT);
 	/* Work, and one second of rest after it: the first mark again. */
-	ebbi_phases_cpu(&p, 103 * S, 900 * MS);
+	ebbi_phases_cpu(&p, 103 * S, 900 * MS, false);
 	CHECK_EQ(ebbi_phases_next(&p, 103 * S), LAB_MARK_LAST);
 	CHECK_EQ(ebbi_phases_next(&p, 103 * S), LAB_WAIT);
 	CHECK_EQ(ebbi_phases_deadline(&p), 104 * S);
@@ -206,6 +215,7 @@ int main(void)
 	RUN(load_fails);
 	RUN(boot_by_idleness);
 	RUN(boot_by_time_when_always_busy);
+	RUN(waiting_for_a_cpu_is_no_rest);
 	RUN(cpu_time_that_falls_is_work);
 	RUN(serving_marks_rest_whenever_it_is_idle);
 	RUN(asked_to_stop);

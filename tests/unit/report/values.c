@@ -6,6 +6,7 @@
 #include "report/format.h"
 #include "report/run_json.h"
 #include "report/saved.h"
+#include "report/sparkline.h"
 
 TEST(figures)
 {
@@ -115,11 +116,31 @@ TEST(saved_and_read)
 	json_decref(document);
 }
 
+TEST(sparkline)
+{
+	static const struct timeline_point points[] = {{0, 1}, {10, 50}, {20, 100}, {30, 1}, {90, 100}};
+	struct timeline_point many[1000];
+	char line[SPARKLINE_BYTES];
+
+	ebbi_sparkline(points, 5, 4, line);
+	/* 0 to 22 holds the 100; nothing between 31 and 89 but what was before. */
+	CHECK_STR_EQ(line, "\xe2\x96\x88\xe2\x96\x81\xe2\x96\x81\xe2\x96\x88");
+	ebbi_sparkline(points, 1, 4, line);
+	CHECK_STR_EQ(line, "");
+	ebbi_sparkline(points, 5, 0, line);
+	CHECK_STR_EQ(line, "");
+	for (size_t i = 0; i < 1000; i++)
+		many[i] = (struct timeline_point){i, UINT64_MAX / 8};
+	ebbi_sparkline(many, 1000, 1000, line);
+	CHECK_EQ(strlen(line), 3u * SPARKLINE_MOST);
+}
+
 int main(void)
 {
 	RUN(figures);
 	RUN(commands);
 	RUN(series);
 	RUN(saved_and_read);
+	RUN(sparkline);
 	return check_report();
 }
