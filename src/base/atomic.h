@@ -61,6 +61,13 @@
 #define ebbi_cas_acqrel(p, expected, v) \
 	__atomic_compare_exchange_n((p), (expected), (v), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
+/*
+ * A counter that one thread at a time changes (the holder of its lock) and others read with
+ * ebbi_load_relaxed: no read-modify-write is needed, only stores that do not tear.
+ */
+#define ebbi_counter_add(p, v) ebbi_store_relaxed((p), *(p) + (v))
+#define ebbi_counter_sub(p, v) ebbi_store_relaxed((p), *(p) - (v))
+
 /* Keeps the compiler, not the CPU, from moving memory accesses across. */
 #define ebbi_compiler_barrier() __asm__ __volatile__("" ::: "memory")
 

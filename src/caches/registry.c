@@ -47,7 +47,7 @@ struct ebbi_cache *ebbi_registry_adopt(struct ebbi_registry *registry)
 	if (cache != NULL) {
 		registry->free = cache->next_free;
 		cache->owned = true;
-		registry->owned++;
+		ebbi_counter_add(&registry->owned, 1u);
 	}
 	ebbi_lock_release(&registry->lock);
 	if (cache != NULL)
@@ -57,7 +57,7 @@ struct ebbi_cache *ebbi_registry_adopt(struct ebbi_registry *registry)
 		return NULL;
 	ebbi_lock_acquire(&registry->lock);
 	cache->owned = true;
-	registry->owned++;
+	ebbi_counter_add(&registry->owned, 1u);
 	cache->next = registry->all;
 	ebbi_store_release(&registry->all, cache); /* partner: every walk over all caches */
 	ebbi_lock_release(&registry->lock);
@@ -76,7 +76,7 @@ void ebbi_registry_leave(struct ebbi_registry *registry, struct ebbi_cache *cach
 	cache->owned = false;
 	cache->next_free = registry->free;
 	registry->free = cache;
-	registry->owned--;
+	ebbi_counter_sub(&registry->owned, 1u);
 	ebbi_lock_release(&registry->lock);
 }
 
@@ -280,7 +280,7 @@ void ebbi_registry_fork_parent(struct ebbi_registry *registry, struct ebbi_cache
 void ebbi_registry_fork_child(struct ebbi_registry *registry, struct ebbi_cache *own)
 {
 	registry->free = NULL;
-	registry->owned = own != NULL;
+	ebbi_store_relaxed(&registry->owned, own != NULL ? 1u : 0u);
 	for (struct ebbi_cache *cache = registry->all; cache != NULL; cache = cache->next) {
 		if (cache == own)
 			continue;

@@ -26,7 +26,7 @@ struct ebbi_registry {
 	bool keep_shelves;           /* set at boot: never give a shelf back (option purge:0) */
 	struct ebbi_lock lock;       /* guards the next two */
 	struct ebbi_cache *free;
-	unsigned owned;
+	unsigned owned;              /* counter: read without the lock */
 	struct ebbi_cache *all;      /* release when pushed, acquire when walked */
 	uint64_t drained;            /* relaxed: caches emptied for others */
 	uint64_t put_off;            /* relaxed: owners found inside */

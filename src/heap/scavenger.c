@@ -28,7 +28,7 @@ static struct {
 	uint32_t glances;   /* relaxed */
 	uint64_t last_look_ns; /* relaxed; looks from slow paths only */
 	uint64_t looks;     /* relaxed */
-	struct ebbi_decay decay; /* the one who looks; races between two make a wrong guess, no more */
+	struct ebbi_decay decay;
 } scavenger;
 
 size_t ebbi_scavenger_look(struct ebbi_cache *own, bool everything, size_t *ret_left)
@@ -58,35 +58,42 @@ size_t ebbi_scavenger_look(struct ebbi_cache *own, bool everything, size_t *ret_
 	return purged << EBBI_PAGE_SHIFT;
 }
 
-static uint64_t refaults_so_far(void)
+static struct ebbi_decay_sample sample(void)
 {
-	uint64_t sum = ebbi_load_relaxed(&ebbi_heap.large.refault_pages);
+	const struct ebbi_large *large = &ebbi_heap.large;
+	struct ebbi_decay_sample now = {
+		.operations = ebbi_load_relaxed(&large->blocks_made),
+		.refault_pages = ebbi_load_relaxed(&large->refault_pages),
+		.purged_pages = ebbi_load_relaxed(&ebbi_heap.store.pages.purged_pages),
+	};
 
-	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
-		sum += ebbi_load_relaxed(&ebbi_heap.store.bins[size_class].refault_pages);
-	return sum;
+	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
+		now.operations += ebbi_load_relaxed(&ebbi_heap.store.bins[size_class].refills);
+		now.refault_pages += ebbi_load_relaxed(&ebbi_heap.store.bins[size_class].refault_pages);
+	}
+	return now;
 }
 
-/* A look and how long to wait for the next one. */
-static uint64_t look_in_turn(struct ebbi_cache *own, size_t *ret_left)
+/* A tick has passed: look, if it is time to. Returns what is left for later, not 0 when it did not look. */
+static size_t tick(struct ebbi_cache *own)
 {
-	uint64_t delay_ns = ebbi_heap.config.delay;
+	struct ebbi_decay_sample now = sample();
+	size_t left = 1;
 
-	(void)ebbi_scavenger_look(own, /* everything= */ delay_ns == 0, ret_left);
-	return ebbi_decay_next(&scavenger.decay, delay_ns, refaults_so_far(),
-			       ebbi_load_relaxed(&ebbi_heap.store.pages.purged_pages));
+	if (ebbi_decay_is_due(&scavenger.decay, &now))
+		(void)ebbi_scavenger_look(own, /* everything= */ ebbi_heap.config.delay == 0, &left);
+	return left;
 }
 
 /* The thread. */
 static void run(void *argument)
 {
+	int64_t tick_ns = (int64_t)ebbi_decay_tick_ns(ebbi_heap.config.delay);
 	size_t left;
 
 	(void)argument;
 	for (;;) {
-		uint64_t wait_ns = look_in_turn(NULL, &left);
-
-		if (left == 0) {
+		if (tick(NULL) == 0) {
 			ebbi_store_relaxed(&scavenger.owed_bytes, 0);
 			(void)ebbi_exchange_seqcst(&scavenger.word, (uint32_t)ASLEEP);
 			/* What became free before that store was noted by nobody: look once more. */
@@ -97,8 +104,8 @@ static void run(void *argument)
 			}
 			ebbi_store_relaxed(&scavenger.word, (uint32_t)AWAKE);
 		}
-		/* A timed sleep on a word nobody wakes: the futex keeps even a signal from cutting it short. */
-		(void)ebbi_futex_wait(&scavenger.word, AWAKE, (int64_t)wait_ns);
+		/* A timed sleep: nobody wakes this value of the word. */
+		(void)ebbi_futex_wait(&scavenger.word, AWAKE, tick_ns);
 	}
 }
 
@@ -129,16 +136,15 @@ static void look_from_slow_path(struct ebbi_cache *cache)
 {
 	uint64_t now_ns;
 	uint64_t last_ns;
-	size_t left;
 
 	if (ebbi_fetch_add_relaxed(&scavenger.glances, 1) % GLANCE_EVERY != 0)
 		return;
 	now_ns = ebbi_clock_now_ns();
 	last_ns = ebbi_load_relaxed(&scavenger.last_look_ns);
-	if (now_ns - last_ns < ebbi_decay_wait_ns(&scavenger.decay, ebbi_heap.config.delay) ||
+	if (now_ns - last_ns < ebbi_decay_tick_ns(ebbi_heap.config.delay) ||
 	    !ebbi_cas_relaxed(&scavenger.last_look_ns, &last_ns, now_ns))
 		return;
-	(void)look_in_turn(cache, &left);
+	(void)tick(cache);
 }
 
 void ebbi_scavenger_note(struct ebbi_cache *cache, size_t bytes)

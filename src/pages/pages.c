@@ -37,7 +37,7 @@ static void carve_locked(struct ebbi_pages *pages, uintptr_t run, size_t have, u
 	if (behind > 0)
 		ebbi_run_insert_locked(pages, PAGE_ADDRESS(base, count), behind);
 	pages->dirty_pages -= ebbi_pagemap_bits_count(EBBI_PAGE_RESIDENT, base, count);
-	pages->live_pages += count;
+	ebbi_counter_add(&pages->live_pages, count);
 }
 
 static bool take_locked(struct ebbi_pages *pages, size_t count, size_t align_pages, uintptr_t *ret_base)
@@ -60,7 +60,7 @@ static bool take_locked(struct ebbi_pages *pages, size_t count, size_t align_pag
 		pages->wild_start = PAGE_ADDRESS(base, count);
 		if (base > skipped)
 			ebbi_run_insert_merged_locked(pages, skipped, (base - skipped) >> EBBI_PAGE_SHIFT);
-		pages->live_pages += count;
+		ebbi_counter_add(&pages->live_pages, count);
 		*ret_base = base;
 		return true;
 	}
@@ -95,7 +95,7 @@ void ebbi_pages_free(struct ebbi_pages *pages, uintptr_t base, size_t count)
 	ebbi_pagemap_set(base, 0);
 	ebbi_pagemap_set(PAGE_ADDRESS(base, count - 1), 0);
 	pages->dirty_pages += count;
-	pages->live_pages -= count;
+	ebbi_counter_sub(&pages->live_pages, count);
 	ebbi_run_insert_merged_locked(pages, base, count);
 	ebbi_lock_release(&pages->lock);
 }
@@ -109,7 +109,7 @@ void ebbi_pages_free_known(struct ebbi_pages *pages, uintptr_t base, unsigned co
 	ebbi_pagemap_bits_store(EBBI_PAGE_PURGED, base, count, purged);
 	ebbi_pagemap_clear(base, count);
 	pages->dirty_pages += ebbi_bit_count(resident);
-	pages->live_pages -= count;
+	ebbi_counter_sub(&pages->live_pages, count);
 	ebbi_run_insert_merged_locked(pages, base, count);
 	ebbi_lock_release(&pages->lock);
 }
@@ -127,7 +127,7 @@ bool ebbi_pages_extend_try(struct ebbi_pages *pages, uintptr_t base, size_t coun
 		done = true;
 	} else if (end == pages->wild_start && pages->wild_end - end >= more << EBBI_PAGE_SHIFT) {
 		pages->wild_start += (uintptr_t)more << EBBI_PAGE_SHIFT;
-		pages->live_pages += more;
+		ebbi_counter_add(&pages->live_pages, more);
 		done = true;
 	}
 	ebbi_lock_release(&pages->lock);
@@ -139,9 +139,9 @@ void ebbi_pages_count_purge(struct ebbi_pages *pages, size_t count, bool done)
 	ebbi_lock_acquire(&pages->lock);
 	pages->purge_calls++;
 	if (done)
-		pages->purged_pages += count;
+		ebbi_counter_add(&pages->purged_pages, count);
 	else
-		pages->purge_refused++;
+		ebbi_counter_add(&pages->purge_refused, 1u);
 	ebbi_lock_release(&pages->lock);
 }
 

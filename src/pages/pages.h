@@ -56,12 +56,12 @@ struct ebbi_pages {
 	uintptr_t wild_end;
 	uintptr_t region_end;     /* reserved behind the wilderness, up to here */
 	size_t dirty_pages;       /* resident pages in free runs */
-	size_t live_pages;        /* pages in runs that were handed out */
+	size_t live_pages;        /* pages in runs that were handed out; counter */
 	size_t mapped_bytes;      /* reserved regions */
-	uint64_t purged_pages;    /* given back since the start */
+	uint64_t purged_pages;    /* given back since the start; counter */
 	uint64_t purge_calls;
 	uint64_t map_calls;
-	uint64_t purge_refused;   /* purges the kernel refused */
+	uint64_t purge_refused;   /* purges the kernel refused; counter: these three are read without the lock */
 };
 
 /* Called once, before any other thread may use `pages`. Makes no kernel call. */

@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/build.h"
 #include "platform/syscall.h"
@@ -84,7 +85,7 @@ static int start_pthread(void (*run)(void *), void *argument, uint32_t *tid)
 	if (error != 0)
 		return -error;
 	(void)pthread_detach(thread);
-	*tid = 1;
+	ebbi_store_relaxed(tid, 1u);
 	return 0;
 }
 

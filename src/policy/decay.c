@@ -7,26 +7,44 @@
 #define MUCH 4u
 #define LITTLE 16u
 
-uint64_t ebbi_decay_wait_ns(const struct ebbi_decay *decay, uint64_t delay_ns)
-{
-	uint64_t wait_ns = (delay_ns / 2) << decay->shift;
+/* Slow-path operations a tick of a process at rest: timers and heartbeats. */
+#define OPERATIONS_AT_REST 64u
 
-	return wait_ns < EBBI_DECAY_LEAST_NS ? EBBI_DECAY_LEAST_NS : wait_ns;
+uint64_t ebbi_decay_tick_ns(uint64_t delay_ns)
+{
+	uint64_t tick_ns = delay_ns / 2;
+
+	return tick_ns < EBBI_DECAY_TICK_LEAST_NS ? EBBI_DECAY_TICK_LEAST_NS : tick_ns;
 }
 
-uint64_t ebbi_decay_next(struct ebbi_decay *decay, uint64_t delay_ns, uint64_t refault_pages, uint64_t purged_pages)
+/* What came back since the last look, against what was given back by the one before it and since. */
+static void judge_refaults(struct ebbi_decay *decay, const struct ebbi_decay_sample *now)
 {
-	uint64_t refaults = refault_pages - decay->refault_pages;
-	uint64_t purged = purged_pages - decay->purged_pages;
+	uint64_t refaults = now->refault_pages - decay->refault_pages;
+	uint64_t purged = now->purged_pages - decay->purged_pages;
 
-	decay->refault_pages = refault_pages;
-	decay->purged_pages = purged_pages;
 	if (refaults >= REFAULTS_THAT_MATTER && refaults * MUCH >= purged) {
 		if (decay->shift < EBBI_DECAY_SHIFT_MOST)
 			decay->shift++;
-	} else if (refaults * LITTLE <= purged || refaults < REFAULTS_THAT_MATTER) {
+	} else if (refaults < REFAULTS_THAT_MATTER || refaults * LITTLE <= purged) {
 		if (decay->shift > 0)
 			decay->shift--;
 	}
-	return ebbi_decay_wait_ns(decay, delay_ns);
+}
+
+bool ebbi_decay_is_due(struct ebbi_decay *decay, const struct ebbi_decay_sample *now)
+{
+	bool at_rest = now->operations - decay->operations < OPERATIONS_AT_REST;
+
+	decay->operations = now->operations;
+	decay->ticks++;
+	if (!at_rest && decay->ticks < 1u << decay->shift)
+		return false;
+	if (!at_rest)
+		judge_refaults(decay, now);
+	decay->ticks = 0;
+	decay->refault_pages = now->refault_pages;
+	decay->purged_pages = decay->purged_then;
+	decay->purged_then = now->purged_pages;
+	return true;
 }

@@ -163,7 +163,7 @@ static void claim_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, unsigned 
 	bin->empty_slabs -= was_empty;
 	bin->used_slots += ebbi_bit_count(taken->bits);
 	bin->resident_pages += ebbi_bit_count(slab->resident) - resident;
-	bin->refault_pages += refaults;
+	ebbi_counter_add(&bin->refault_pages, refaults);
 	ebbi_bin_requeue_locked(bin, slab);
 }
 

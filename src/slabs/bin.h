@@ -35,7 +35,7 @@ struct ebbi_bin {
 	size_t used_slots;
 	size_t resident_pages;
 	size_t hole_pages;       /* as of the last look */
-	uint64_t refault_pages;
+	uint64_t refault_pages;  /* read without the lock: counter */
 	uint64_t refills;        /* ebbi_bin_take calls */
 } __attribute__((aligned(EBBI_CACHE_LINE)));
 

@@ -72,7 +72,7 @@ static bool retained_take(struct ebbi_large *large, size_t pages, size_t align_b
 	}
 	if (best != EBBI_RETAIN_SLOTS) {
 		*ret_mapping = large->retained[best];
-		large->retained_pages -= ret_mapping->pages;
+		ebbi_counter_sub(&large->retained_pages, ret_mapping->pages);
 		large->retained[best] = large->retained[--large->retained_count];
 	}
 	ebbi_lock_release(&large->lock);
@@ -89,7 +89,7 @@ static bool retained_put(struct ebbi_large *large, uintptr_t base, size_t pages)
 	ebbi_lock_acquire(&large->lock);
 	if (large->retained_count < EBBI_RETAIN_SLOTS && large->retained_pages + pages <= most) {
 		large->retained[large->retained_count++] = (struct ebbi_retained){base, pages, false};
-		large->retained_pages += pages;
+		ebbi_counter_add(&large->retained_pages, pages);
 		kept = true;
 	}
 	ebbi_lock_release(&large->lock);
@@ -146,6 +146,7 @@ int ebbi_large_alloc(struct ebbi_large *large, size_t bytes, size_t align_bytes,
 	align_bytes = ebbi_max_size(align_bytes, EBBI_PAGE_BYTES);
 	if (pages == 0)
 		return -ENOMEM;
+	ebbi_fetch_add_relaxed(&large->blocks_made, 1);
 	/* Where there is no address space left, free runs may still hold what a mapping cannot have. */
 	if ((bytes >= EBBI_MAPPING_LEAST || align_bytes >= EBBI_MAPPING_LEAST) &&
 	    mapping_alloc(large, pages, align_bytes, content, ret_block) == 0)
@@ -278,7 +279,7 @@ size_t ebbi_large_purge(struct ebbi_large *large, bool everything, size_t *ret_l
 			continue;
 		}
 		going[count++] = *at;
-		large->retained_pages -= at->pages;
+		ebbi_counter_sub(&large->retained_pages, at->pages);
 		*at = large->retained[--large->retained_count];
 	}
 	*ret_left += large->retained_pages;
