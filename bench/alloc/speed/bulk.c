@@ -11,8 +11,10 @@ static uint32_t order[OBJECTS];
 
 static void order_set(const char *mode, struct rng *r)
 {
+	int backwards = strcmp(mode, "lifo") == 0;
+
 	for (uint32_t i = 0; i < OBJECTS; i++)
-		order[i] = strcmp(mode, "lifo") == 0 ? OBJECTS - 1 - i : i;
+		order[i] = backwards ? OBJECTS - 1 - i : i;
 	if (strcmp(mode, "random") != 0)
 		return;
 	for (uint32_t i = OBJECTS - 1; i > 0; i--) {
