@@ -248,9 +248,31 @@ static inline void sleep_ms(unsigned ms)
 
 /* --- Which allocator --------------------------------------------------------------------- */
 
+/*
+ * The address of one of libebb's own names, or NULL. A static program cannot look names up while it
+ * runs, and always has them.
+ */
+#ifdef EBB_TEST_STATIC
+#include <ebb/ebb.h>
+
+static inline void *check_symbol(const char *name)
+{
+	if (strcmp(name, "ebb_version") == 0)
+		return (void *)(uintptr_t)ebb_version;
+	if (strcmp(name, "ebb_purge") == 0)
+		return (void *)(uintptr_t)ebb_purge;
+	return strcmp(name, "ebb_snapshot") == 0 ? (void *)(uintptr_t)ebb_snapshot : NULL;
+}
+#else
+static inline void *check_symbol(const char *name)
+{
+	return dlsym(RTLD_DEFAULT, name);
+}
+#endif
+
 static inline bool check_on_ebb(void)
 {
-	return dlsym(RTLD_DEFAULT, "ebb_version") != NULL;
+	return check_symbol("ebb_version") != NULL;
 }
 
 /* To be called first in main(): the allocator that the test is about must really be there. */
@@ -275,7 +297,7 @@ static inline void check_purge(void)
 	malloc_trim(0);
 	return;
 #endif
-	void *symbol = dlsym(RTLD_DEFAULT, "ebb_purge");
+	void *symbol = check_symbol("ebb_purge");
 	check_purge_fn *purge;
 
 	memcpy(&purge, &symbol, sizeof(purge));

@@ -3,9 +3,11 @@
 #
 #   ebb_test_program(NAME SOURCE...)
 #       builds NAME (no allocator of its own) and NAME-linked (linked with libebb.so)
+#   ebb_test_archive(NAME "archive;static" SOURCE...)
+#       builds NAME-archive (linked with libebb.a), NAME-static (and with a static C library), or one
 #   ebb_test_run(TEST PROGRAM NAME [ARGS ...] [ENV K=V ...] [REFUSE rule ...] [EXPECT option ...]
-#                [WAYS preload linked] [LABELS ...] [TIMEOUT seconds] [COST n] [SERIAL])
-#       registers TEST (preload) and TEST.linked; with REFUSE the program runs under `refuse`, with
+#                [WAYS preload linked archive static] [LABELS ...] [TIMEOUT seconds] [COST n] [SERIAL])
+#       registers TEST (preload) and TEST.linked, or the WAYS that are named; with REFUSE the program runs under `refuse`, with
 #       EXPECT it is judged by `expect`
 #
 # EBB_SHARED_TARGET names the target of libebb.so.
@@ -38,6 +40,25 @@ function(ebb_test_program name)
 	target_link_options(${name}-linked PRIVATE -Wl,--no-as-needed)
 endfunction()
 
+function(ebb_test_archive name ways)
+	foreach(way ${ways})
+		set(target ${name}-${way})
+		add_executable(${target} ${ARGN})
+		target_include_directories(${target} PRIVATE ${EBB_SUPPORT_DIR})
+		target_include_directories(${target} SYSTEM PRIVATE ${EBB_SUPPORT_DIR}/../../include)
+		target_compile_options(${target} PRIVATE ${EBB_PROGRAM_FLAGS})
+		add_dependencies(${target} ebb_static)
+		target_link_libraries(${target} PRIVATE ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libebb.a)
+		target_link_options(${target} PRIVATE -pthread)
+		if(way STREQUAL static)
+			target_compile_definitions(${target} PRIVATE EBB_TEST_STATIC=1)
+			target_link_options(${target} PRIVATE -static)
+		else()
+			set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
+		endif()
+	endforeach()
+endfunction()
+
 # Registers one test from the T_ variables of ebb_test_run, its caller.
 function(ebb_test_register test way)
 	set(environment EBB_TEST_EXPECT=ebb ${T_ENV})
@@ -45,7 +66,7 @@ function(ebb_test_register test way)
 	if(way STREQUAL preload)
 		list(APPEND environment "LD_PRELOAD=$<TARGET_FILE:${EBB_SHARED_TARGET}>")
 	else()
-		set(program $<TARGET_FILE:${T_PROGRAM}-linked>)
+		set(program $<TARGET_FILE:${T_PROGRAM}-${way}>)
 		# Another label: builds other than the release repeat the preloaded half only.
 		list(TRANSFORM T_LABELS APPEND -linked)
 	endif()
@@ -92,7 +113,9 @@ function(ebb_test_run test)
 	if(preload IN_LIST T_WAYS)
 		ebb_test_register(${test} preload)
 	endif()
-	if(linked IN_LIST T_WAYS)
-		ebb_test_register(${test}.linked linked)
-	endif()
+	foreach(way linked archive static)
+		if(way IN_LIST T_WAYS)
+			ebb_test_register(${test}.${way} ${way})
+		endif()
+	endforeach()
 endfunction()

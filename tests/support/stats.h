@@ -15,7 +15,7 @@ typedef int stats_snapshot_fn(struct ebb_snapshot *, size_t);
 
 static inline bool stats_get(struct ebb_snapshot *ret_snapshot)
 {
-	void *symbol = dlsym(RTLD_DEFAULT, "ebb_snapshot");
+	void *symbol = check_symbol("ebb_snapshot");
 	stats_snapshot_fn *snapshot;
 
 	memcpy(&snapshot, &symbol, sizeof(snapshot));
