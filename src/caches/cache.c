@@ -35,6 +35,26 @@ static void set_up(struct ebbi_cache *cache, unsigned size_class)
 	rack->slots = cache->shelf->first[size_class];
 }
 
+/* `count` and `bits` apart from the rest, since statistics read them at any time. */
+static void clear(struct ebbi_rack *rack)
+{
+	ebbi_store_relaxed(&rack->count, (uint8_t)0);
+	ebbi_store_relaxed(&rack->bits, (uint64_t)0);
+	rack->cap = 0;
+	rack->step = 0;
+	rack->magic = 0;
+	rack->slots = NULL;
+	rack->base = NULL;
+}
+
+static void *pop(struct ebbi_rack *rack)
+{
+	unsigned top = rack->count - 1u;
+
+	ebbi_store_relaxed(&rack->count, (uint8_t)top);
+	return rack->slots[top];
+}
+
 void *ebbi_cache_take(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class)
 {
 	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
@@ -45,20 +65,20 @@ void *ebbi_cache_take(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, un
 	if (rack->cap == 0)
 		set_up(cache, size_class);
 	if (rack->count > 0)
-		return rack->slots[--rack->count];
+		return pop(rack);
 	if (rack->bits == 0) {
 		if (ebbi_bin_take(pool->store, size_class, ebbi_policy_claim(bytes, rack->step), rack->slots, rack->cap,
 				  &taken) != 0)
 			return NULL;
 		rack->step += rack->step < 8;
-		rack->count = (uint8_t)taken.count;
-		rack->bits = taken.bits;
+		ebbi_store_relaxed(&rack->count, (uint8_t)taken.count);
+		ebbi_store_relaxed(&rack->bits, taken.bits);
 		rack->base = taken.base;
 		if (rack->count > 0)
-			return rack->slots[--rack->count];
+			return pop(rack);
 	}
 	bit = ebbi_bit_lowest(rack->bits);
-	rack->bits &= rack->bits - 1;
+	ebbi_store_relaxed(&rack->bits, rack->bits & (rack->bits - 1));
 	return rack->base + bit * bytes;
 }
 
@@ -103,11 +123,12 @@ size_t ebbi_cache_put(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, un
 		unsigned half = (rack->count + 1u) / 2;
 
 		ebbi_bin_give(pool->store, size_class, rack->slots, half);
-		rack->count = (uint8_t)(rack->count - half);
+		ebbi_store_relaxed(&rack->count, (uint8_t)(rack->count - half));
 		memmove(rack->slots, rack->slots + half, rack->count * sizeof(void *));
 		given = half * (size_t)ebbi_sizes[size_class].bytes;
 	}
-	rack->slots[rack->count++] = slot;
+	rack->slots[rack->count] = slot;
+	ebbi_store_relaxed(&rack->count, (uint8_t)(rack->count + 1));
 	return given;
 }
 
@@ -136,7 +157,7 @@ size_t ebbi_cache_drain(struct ebbi_cache_pool *pool, struct ebbi_cache *cache)
 		if (rack->bits != 0)
 			ebbi_bin_give_bits(pool->store, size_class, rack->bits, rack->base);
 		given += (rack->count + ebbi_bit_count(rack->bits)) * bytes;
-		*rack = (struct ebbi_rack){0};
+		clear(rack);
 	}
 	ebbi_fetch_sub_relaxed(&pool->grown_bytes, cache->grown_bytes);
 	cache->grown_bytes = 0;

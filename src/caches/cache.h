@@ -26,7 +26,7 @@
 
 /* One size class; 32 bytes, two to a cache line. */
 struct ebbi_rack {
-	uint8_t count;  /* pointers in the stack */
+	uint8_t count;  /* pointers in the stack; with bits read by statistics at any time, so stored relaxed */
 	uint8_t cap;    /* room in the stack; 0: not set up */
 	uint8_t step;   /* refills since the last drain, saturating */
 	uint8_t unused;

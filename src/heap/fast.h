@@ -46,11 +46,11 @@ static inline __attribute__((always_inline)) void *ebbi_fast_alloc(size_t bytes)
 	if (EBBI_LIKELY(rack->count != 0)) {
 		unsigned top = rack->count - 1u;
 
-		rack->count = (uint8_t)top;
+		ebbi_store_relaxed(&rack->count, (uint8_t)top);
 		slot = rack->slots[top];
 	} else if (EBBI_LIKELY(rack->bits != 0)) {
 		slot = rack->base + ebbi_bit_lowest(rack->bits) * (size_t)ebbi_sizes[size_class].bytes;
-		rack->bits &= rack->bits - 1;
+		ebbi_store_relaxed(&rack->bits, rack->bits & (rack->bits - 1));
 	} else {
 		return ebbi_heap_refill(size_class);
 	}
@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) void ebbi_fast_free(void *block)
 		return;
 	}
 	rack->slots[count] = block;
-	rack->count = (uint8_t)(count + 1);
+	ebbi_store_relaxed(&rack->count, (uint8_t)(count + 1));
 	ebbi_handshake_leave(&cache->handshake);
 }
 

@@ -28,7 +28,8 @@ static struct {
 	uint32_t glances;   /* relaxed */
 	uint64_t last_look_ns; /* relaxed; looks from slow paths only */
 	uint64_t looks;     /* relaxed */
-	struct ebbi_decay decay;
+	uint32_t ticking;   /* acquire/release: 1 while a slow path is in tick() */
+	struct ebbi_decay decay; /* whoever is in tick(): the thread, or the holder of `ticking` in its place */
 } scavenger;
 
 size_t ebbi_scavenger_look(struct ebbi_cache *own, bool everything, size_t *ret_left)
@@ -136,15 +137,18 @@ static void look_from_slow_path(struct ebbi_cache *cache)
 {
 	uint64_t now_ns;
 	uint64_t last_ns;
+	uint32_t expected = 0;
 
 	if (ebbi_fetch_add_relaxed(&scavenger.glances, 1) % GLANCE_EVERY != 0)
 		return;
-	now_ns = ebbi_clock_now_ns();
 	last_ns = ebbi_load_relaxed(&scavenger.last_look_ns);
+	now_ns = ebbi_clock_now_ns();
 	if (now_ns - last_ns < ebbi_decay_tick_ns(ebbi_heap.config.delay) ||
-	    !ebbi_cas_relaxed(&scavenger.last_look_ns, &last_ns, now_ns))
+	    !ebbi_cas_acquire(&scavenger.ticking, &expected, 1))
 		return;
+	ebbi_store_relaxed(&scavenger.last_look_ns, now_ns);
 	(void)tick(cache);
+	ebbi_store_release(&scavenger.ticking, 0);
 }
 
 void ebbi_scavenger_note(struct ebbi_cache *cache, size_t bytes)
@@ -187,6 +191,7 @@ void ebbi_scavenger_forget(void)
 {
 	ebbi_store_relaxed(&scavenger.tid, 0);
 	ebbi_store_relaxed(&scavenger.starting, 0);
+	ebbi_store_relaxed(&scavenger.ticking, 0);
 	ebbi_store_relaxed(&scavenger.word, (uint32_t)ASLEEP);
 	ebbi_store_relaxed(&scavenger.owed_bytes, 0);
 	if (ebbi_heap.config.scavenger)

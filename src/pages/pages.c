@@ -285,8 +285,8 @@ void ebbi_pages_check(struct ebbi_pages *pages)
 	ebbi_lock_acquire(&pages->lock);
 	check_bins(pages, &pages->dirty, /* dirty= */ true, &resident);
 	check_bins(pages, &pages->clean, /* dirty= */ false, &resident);
-	ebbi_lock_release(&pages->lock);
 	/* Runs that are being purged are in no bin, so fewer may be found than counted. */
 	if (resident > pages->dirty_pages)
 		ebbi_report_internal("free runs hold more resident pages than were counted");
+	ebbi_lock_release(&pages->lock);
 }

@@ -194,7 +194,7 @@ int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, unsigned wanted
 	struct ebbi_slab *slab;
 
 	ebbi_lock_acquire(&bin->lock);
-	bin->refills++;
+	ebbi_counter_add(&bin->refills, 1u);
 	take_locked(bin, wanted, slots, room, &taken);
 	ebbi_lock_release(&bin->lock);
 	if (taken.count == 0 && taken.bits == 0) {

@@ -36,7 +36,7 @@ struct ebbi_bin {
 	size_t resident_pages;
 	size_t hole_pages;       /* as of the last look */
 	uint64_t refault_pages;  /* read without the lock: counter */
-	uint64_t refills;        /* ebbi_bin_take calls */
+	uint64_t refills;        /* ebbi_bin_take calls; counter, too */
 } __attribute__((aligned(EBBI_CACHE_LINE)));
 
 /* The bins with what they stand on. */
