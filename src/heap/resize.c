@@ -7,7 +7,7 @@
 #include "heap/scavenger.h"
 
 /*
- * A large block that must be copied to grow gets this part more than it asked for, so that a block that
+ * A large block that must be copied to grow becomes longer by this part at least, so that a block that
  * grows by little and often is copied a number of times that does not depend on how little.
  */
 #define HEADROOM_PART 8u
@@ -55,7 +55,7 @@ void *ebbi_heap_resize(void *block, size_t bytes)
 	if (ebbi_entry_kind(entry) >= EBBI_CLASSES && resize_large_try(block, entry, bytes, &moved))
 		return moved;
 	if (bytes > have && bytes > EBBI_SMALL_MOST && bytes <= PTRDIFF_MAX)
-		wanted += have / HEADROOM_PART;
+		wanted = ebbi_max_size(bytes, have + have / HEADROOM_PART);
 	moved = ebbi_fast_alloc(wanted);
 	if (moved == NULL && wanted > bytes)
 		moved = ebbi_fast_alloc(bytes);
