@@ -183,6 +183,8 @@ static size_t sweep_by_request(struct ebbi_registry *registry, const struct ebbi
 	for (struct ebbi_cache *cache = ebbi_load_acquire(&registry->all); cache != NULL; cache = cache->next) {
 		bool stopped = false;
 
+		if (ebbi_handshake_touch_clear_try(&cache->handshake))
+			ebbi_store_relaxed(&cache->drained, false);
 		if (cache == own || ebbi_load_relaxed(&cache->drained))
 			continue;
 		ebbi_lock_acquire(&registry->lock);

@@ -44,7 +44,7 @@ static inline __attribute__((always_inline)) void *ebbi_fast_alloc(size_t bytes)
 	if (EBBI_UNLIKELY(!ebbi_seen_clear(seen)))
 		return ebbi_heap_alloc_seen(bytes, seen);
 	if (EBBI_LIKELY(rack->count != 0)) {
-		unsigned top = rack->count - 1u;
+		size_t top = rack->count - (size_t)1;
 
 		ebbi_store_relaxed(&rack->count, (uint8_t)top);
 		slot = rack->slots[top];

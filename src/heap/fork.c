@@ -13,15 +13,26 @@ void ebbi_heap_fork_prepare(void)
 	struct ebbi_store *store = &ebbi_heap.store;
 	struct ebbi_cache *own = ebbi_thread_cache();
 
-	ebbi_thread_self.fork_prepared = ebbi_registry_fork_prepare(&ebbi_heap.registry, own);
-	if (!ebbi_thread_self.fork_prepared)
+	/* Counted, since such a fork may come between another one's prepare and its end. */
+	if (!ebbi_registry_fork_prepare(&ebbi_heap.registry, own)) {
+		ebbi_thread_self.nested_forks++;
 		return;
+	}
 	for (unsigned size_class = 0; size_class < EBBI_CLASSES; size_class++)
 		ebbi_lock_acquire_group(&store->bins[size_class].lock);
 	ebbi_lock_acquire(&store->pages.grow_lock);
 	ebbi_lock_acquire(&store->pages.lock);
 	ebbi_lock_acquire_group(&ebbi_heap.large.lock);
 	ebbi_lock_acquire(&store->meta.lock);
+}
+
+/* The end of a fork that took nothing. */
+static bool was_nested(void)
+{
+	if (ebbi_thread_self.nested_forks == 0)
+		return false;
+	ebbi_thread_self.nested_forks--;
+	return true;
 }
 
 static void release(void)
@@ -38,7 +49,7 @@ static void release(void)
 
 void ebbi_heap_fork_parent(void)
 {
-	if (!ebbi_thread_self.fork_prepared)
+	if (was_nested())
 		return;
 	release();
 	ebbi_registry_fork_parent(&ebbi_heap.registry, ebbi_thread_self.cache);
@@ -47,7 +58,7 @@ void ebbi_heap_fork_parent(void)
 void ebbi_heap_fork_child(void)
 {
 	ebbi_scavenger_forget();
-	if (!ebbi_thread_self.fork_prepared)
+	if (was_nested())
 		return;
 	release();
 	ebbi_registry_fork_child(&ebbi_heap.registry, ebbi_thread_self.cache);

@@ -38,7 +38,7 @@ struct ebbi_thread {
 	struct ebbi_cache *cache;
 	struct ebbi_shelf *shelf; /* cache->shelf, to save the fast path a load */
 	unsigned exit_rounds;     /* of thread-specific destructors seen */
-	bool fork_prepared;       /* by the fork handlers of this thread */
+	unsigned nested_forks;    /* forks of handlers within a prepared fork or within the allocator */
 	bool ended;               /* its cache was given up: it allocates without one */
 };
 
