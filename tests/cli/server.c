@@ -30,6 +30,7 @@
 static long boot_ms, refuse, die = -1;
 static bool mute, background;
 static const char *say;
+static void *kept; /* the last of what nobody frees */
 
 static void *taken(size_t bytes)
 {
@@ -61,7 +62,7 @@ static void option(const char *text)
 	if (strncmp(text, "boot=", 5) == 0)
 		boot_ms = atol(value);
 	else if (strncmp(text, "hold=", 5) == 0)
-		taken((size_t)atol(value) * MIB);
+		kept = taken((size_t)atol(value) * MIB);
 	else if (strncmp(text, "say=", 4) == 0)
 		say = value;
 	else if (strcmp(text, "mute") == 0)
@@ -120,7 +121,7 @@ static void answer(int fd)
 	else if (strncmp(request, "GET /burst?", 11) == 0)
 		burst(atol(request + 11));
 	else if (strncmp(request, "GET /hold?", 10) == 0)
-		taken((size_t)atol(request + 10) * MIB);
+		kept = taken((size_t)atol(request + 10) * MIB);
 	if (write(fd, text, strlen(text)) < 0)
 		return;
 }

@@ -11,8 +11,9 @@ int main(int argc, char **argv)
 {
 	long mib = argc > 1 ? atol(argv[1]) : 0;
 	size_t bytes = (size_t)labs(mib) << 20;
-	volatile char *block = malloc(bytes + 1);
+	static volatile char *block;
 
+	block = malloc(bytes + 1);
 	if (!block)
 		return 99;
 	for (size_t i = 0; i < bytes; i += 1024)
