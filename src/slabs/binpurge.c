@@ -7,6 +7,12 @@ struct purging {
 	uint64_t done; /* the part of `pages` the kernel took */
 };
 
+/* One look at a bin's list. */
+struct looking {
+	size_t slabs; /* still to be looked at: those that were on the list when the look began */
+	bool everything;
+};
+
 /* Only whole pages of the kernel can be given back. */
 static uint64_t whole_units(const struct ebbi_pages *pages, uint64_t holes)
 {
@@ -48,15 +54,16 @@ static uint64_t look_locked(struct ebbi_store *store, struct ebbi_bin *bin, stru
 	return going;
 }
 
-/* Up to EBBI_PURGE_BATCH slabs with something to give back, from the `*looks` first on the list. */
-static unsigned collect_locked(struct ebbi_store *store, struct ebbi_bin *bin, bool everything, size_t *looks,
+/* Up to EBBI_PURGE_BATCH slabs with something to give back, from the first on the list. */
+static unsigned collect_locked(struct ebbi_store *store, struct ebbi_bin *bin, struct looking *looking,
 			       struct ebbi_list *leaving, struct purging batch[EBBI_PURGE_BATCH], size_t *ret_left)
 {
 	unsigned collected = 0;
 
-	for (; *looks > 0 && collected < EBBI_PURGE_BATCH && !ebbi_list_is_empty(&bin->look); (*looks)--) {
+	for (; looking->slabs > 0 && collected < EBBI_PURGE_BATCH && !ebbi_list_is_empty(&bin->look);
+	     looking->slabs--) {
 		struct ebbi_slab *slab = EBBI_CONTAINER(bin->look.next, struct ebbi_slab, look);
-		bool old = everything || (slab->resident & ~slab->aged) == 0;
+		bool old = looking->everything || (slab->resident & ~slab->aged) == 0;
 
 		if (ebbi_slab_is_empty(slab) && old) {
 			/* The kept empty slab: to the pages layer, which gives its pages back. */
@@ -65,7 +72,7 @@ static unsigned collect_locked(struct ebbi_store *store, struct ebbi_bin *bin, b
 			continue;
 		}
 		batch[collected] = (struct purging){.slab = slab};
-		batch[collected].pages = look_locked(store, bin, slab, everything, ret_left);
+		batch[collected].pages = look_locked(store, bin, slab, looking->everything, ret_left);
 		collected += batch[collected].pages != 0;
 	}
 	return collected;
@@ -126,14 +133,14 @@ size_t ebbi_bin_purge(struct ebbi_store *store, unsigned size_class, bool everyt
 	struct purging batch[EBBI_PURGE_BATCH];
 	struct ebbi_list leaving;
 	size_t purged = 0;
-	size_t looks;
+	struct looking looking = {.everything = everything};
 	unsigned collected;
 
 	ebbi_list_init(&leaving);
 	ebbi_lock_acquire(&bin->lock);
-	looks = count_looks_locked(bin);
-	while (looks > 0 && !ebbi_list_is_empty(&bin->look)) {
-		collected = collect_locked(store, bin, everything, &looks, &leaving, batch, ret_left);
+	looking.slabs = count_looks_locked(bin);
+	while (looking.slabs > 0 && !ebbi_list_is_empty(&bin->look)) {
+		collected = collect_locked(store, bin, &looking, &leaving, batch, ret_left);
 		ebbi_lock_release(&bin->lock);
 		for (unsigned i = 0; i < collected; i++)
 			purged += purge_slab(store, &batch[i]);
