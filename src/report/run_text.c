@@ -265,10 +265,13 @@ static void other_allocators(const struct table *table)
 
 		if (own && strcmp(own + 1, other) == 0)
 			continue;
-		snprintf(text, sizeof(text),
-			 result->allocator.path[0] ? "%s is loaded as well; what it serves is not on %s"
-						   : "%s is loaded by the command itself: this is not malloc of %s",
-			 other, result->allocator.name);
+		if (result->allocator.path[0])
+			snprintf(text, sizeof(text),
+				 "%s is loaded as well: it serves only what asks for it by its own names", other);
+		else
+			snprintf(text, sizeof(text),
+				 "%s is linked by the command itself: the figures are those of it, not of %s", other,
+				 result->allocator.name);
 		note(table, text);
 	}
 }

@@ -14,7 +14,7 @@ GLIBC = ["--allocator", "glibc"]
 
 def tree_is_summed_by_pss():
     """20 MiB shared by fork, four children with 10 MiB of their own, and an orphan with 10."""
-    result = run_json(*GLIBC, "--rest", "1s", "--load", "sleep 1", "--", program("forks"), "20", "4", "10", "60")
+    result = run_json(*GLIBC, "--rest", "1s", "--load", "sleep 2", "--", program("forks"), "20", "4", "10", "60")
     rest = result["resting"][0]
     check(result["basis"] == "pss", result["basis"])
     check(rest["processes"] >= 6, f"{rest['processes']} processes")
@@ -247,7 +247,7 @@ def preload_in_part_of_a_tree():
 def preload_other_allocator_is_named():
     jemalloc = run_json("--allocator", "jemalloc", "--", "true")["allocator"]["path"]
     outcome = ebb("run", *GLIBC, "--rest", "0s", "--load", "true", "--", "env", f"LD_PRELOAD={jemalloc}", "sleep", "60")
-    expect(outcome, code=0, out=r"note: libjemalloc\.so\.2 is loaded by the command itself")
+    expect(outcome, code=0, out=r"note: libjemalloc\.so\.2 is linked by the command itself")
 
 
 def preload_script_with_interpreter():
