@@ -289,6 +289,7 @@ void ebbi_registry_fork_child(struct ebbi_registry *registry, struct ebbi_cache 
 		if (!ebbi_handshake_is_quiet(&cache->handshake)) {
 			/* Caught inside: what it held is never handed out again. */
 			memset(cache->shelf, 0, sizeof(struct ebbi_shelf));
+			ebbi_fetch_sub_relaxed(&registry->pool.grown_bytes, cache->grown_bytes);
 			cache->grown_bytes = 0;
 			registry->lost++;
 		}

@@ -14,6 +14,10 @@
  * short-lived process keeps its one thread. Where no thread can be had (option scavenger:0, a pids
  * limit, a filter) the program's own slow paths look, every half delay, and features_off says so.
  *
+ * Rights. setuid(3) changes the threads that the C library knows, which this one is not. It has no
+ * capabilities, and when it is woken by a thread of another effective user than its own it ends, so that the
+ * next one starts with the rights the process has by then.
+ *
  * Threading: note from any thread inside its cache; look from any thread. Errors: none.
  */
 #ifndef EBBI_HEAP_SCAVENGER_H
