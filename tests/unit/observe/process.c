@@ -143,7 +143,7 @@ TEST(tree)
 	CHECK_EQ(memory.refused, 0u);
 	CHECK_LT(memory.pss_bytes, memory.rss_bytes); /* forked: they share */
 	ebbi_tree_times(&tree, &times);
-	CHECK_EQ(times.threads, 3u);
+	CHECK_GE(times.threads, 3u); /* a sanitizer may add some of its own */
 	CHECK_GT(ebbi_tree_hwm(&tree), 0u);
 	end(lost);
 	ebbi_tree_rss(&tree);
