@@ -5,7 +5,11 @@
 #include "heap/heap.h"
 #include "heap/scavenger.h"
 
-struct ebb_shared ebb_shared_snapshot = {.magic = EBB_SHARED_MAGIC};
+/*
+ * Seen from outside but not to be copied into a program (which a default visible variable is, by a copy
+ * relocation): readers look for it in this library.
+ */
+__attribute__((visibility("protected"))) struct ebb_shared ebb_shared_snapshot = {.magic = EBB_SHARED_MAGIC};
 
 static uint32_t publishing; /* acquire/release: one writer at a time */
 
