@@ -1,7 +1,8 @@
 #!/usr/bin/env ruby
 # The load: a hundred requests, five at a time, the same mixed sequence each time.
 #
-# Usage: load.rb [--full] [--record] HOST:PORT
+# Usage: load.rb [--full] [--turns N] [--record] HOST:PORT
+# (--turns: so many tens of requests instead.)
 #
 # Prints one line: requests, bytes, seconds. Exits 1 when any answer is wrong: each route's status,
 # length and SHA-256 are in expected.tsv, which --record writes anew (look at the answers before
@@ -11,7 +12,7 @@ require "socket"
 require "uri"
 
 PARALLEL = 5
-REQUESTS = 100
+TURNS = 10
 TIMEOUT_SECONDS = 120
 EXPECTED = File.join(__dir__, "expected.tsv")
 
@@ -31,10 +32,10 @@ SINGLE_CARDS = %w[c0000 c0123 c0255 c0599].freeze
 
 def page(path) = Request.new("GET #{path}", "GET", path, "")
 
-# Ten turns of ten requests; each turn asks for everything once and for the list twice.
-def sequence(full)
+# Ten requests a turn; each turn asks for everything at least once.
+def sequence(full, turns)
   propfind = full ? Request.new("PROPFIND / cards", "PROPFIND", "/", CARDS) : Request.new("PROPFIND /", "PROPFIND", "/", ETAGS)
-  (0...REQUESTS / 10).flat_map do |turn|
+  (0...turns).flat_map do |turn|
     search = page("/search?q=#{URI.encode_www_form_component(SEARCHES[turn % SEARCHES.size])}")
     card = page("/cards/#{SINGLE_CARDS[turn % SINGLE_CARDS.size]}.vcf")
     [propfind, page("/contacts"), search, page("/"), card, propfind, page("/contacts"), card, propfind, page("/")]
@@ -74,18 +75,19 @@ end
 Thread.report_on_exception = false
 full = !ARGV.delete("--full").nil?
 record = !ARGV.delete("--record").nil?
+turns = (at = ARGV.index("--turns")) ? ARGV.slice!(at, 2)[1].to_i : TURNS
 host, port = ARGV[0].to_s.split(":")
-abort "usage: load.rb [--full] [--record] HOST:PORT" if port.nil?
+abort "usage: load.rb [--full] [--turns N] [--record] HOST:PORT" if port.nil? || turns < 1
 
 begin
   if record
-    names = (sequence(false) + sequence(true)).uniq
+    names = (sequence(false, TURNS) + sequence(true, TURNS)).uniq
     File.write(EXPECTED, names.map { |request| [request.name, *ask(host, port, request)].join("\t") << "\n" }.join)
     exit
   end
   expected = File.readlines(EXPECTED, chomp: true).to_h { |line| name, *answer = line.split("\t"); [name, answer] }
   started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-  answers = run(host, port, sequence(full))
+  answers = run(host, port, sequence(full, turns))
   seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
 rescue SystemCallError, IOError => error
   abort "load.rb: the server at #{host}:#{port} broke off: #{error.message}"
