@@ -4,6 +4,7 @@
  *   fork scavenge   the child gives memory back by itself: its scavenger starts again
  *   fork nested     children fork children
  *   fork vfork      the child allocates in the parent's memory, then execs
+ *   fork vfork-scavenge  ... and is the first to free so much that the library starts its thread
  *   fork spawn      posix_spawn, system and popen
  *   fork exec       exec from a thread that is not the first
  */
@@ -207,6 +208,30 @@ static void test_vfork(void)
 	stop_noise();
 }
 
+/* A thread that was started in the child is gone after the exec; the parent must get its own. */
+static void test_vfork_scavenge(void)
+{
+	char program[] = "/bin/true";
+	char *arguments[] = { program, NULL };
+
+	for (volatile int round = 0; round < 5; round++) {
+		void *volatile block[8];
+		pid_t child = vfork();
+
+		CHECK(child >= 0, "vfork");
+		if (child == 0) {
+			for (volatile unsigned i = 0; i < 8; i++)
+				block[i] = malloc(900000);
+			for (volatile unsigned i = 0; i < 8; i++)
+				free(block[i]);
+			execve(arguments[0], arguments, environ);
+			_exit(127);
+		}
+		wait_for(child);
+	}
+	expect_given_back();
+}
+
 static void *spawn_some(void *ignored)
 {
 	char program[] = "/bin/true";
@@ -277,6 +302,8 @@ int main(int argc, char **argv)
 		test_nested();
 	else if (strcmp(mode, "vfork") == 0)
 		test_vfork();
+	else if (strcmp(mode, "vfork-scavenge") == 0)
+		test_vfork_scavenge();
 	else if (strcmp(mode, "spawn") == 0)
 		test_spawn();
 	else if (strcmp(mode, "exec") == 0)

@@ -310,6 +310,16 @@ static void realloc_freed(void)
 	hide(resize(block, 100000));
 }
 
+/* The size would fit where the block was. */
+static void realloc_freed_same(void)
+{
+	void *block = block_of(64);
+
+	tell("pointer", block);
+	release(block);
+	hide(resize(block, 60));
+}
+
 static void realloc_freed_large(void)
 {
 	void *block = block_of(1 << 20);
@@ -435,6 +445,7 @@ static const struct {
 	{ "after-realloc", after_realloc },
 	{ "after-large-realloc", after_large_realloc },
 	{ "realloc-freed", realloc_freed },
+	{ "realloc-freed-same", realloc_freed_same },
 	{ "realloc-freed-large", realloc_freed_large },
 	{ "usable-foreign", usable_foreign },
 	{ "usable-inside", usable_inside },

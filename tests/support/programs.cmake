@@ -108,7 +108,7 @@ function(ebb_test_run test)
 		set(T_WAYS preload linked)
 	endif()
 	if(NOT DEFINED T_TIMEOUT)
-		set(T_TIMEOUT 60)
+		set(T_TIMEOUT 120) # machines are busy; tests themselves end within seconds
 	endif()
 	if(preload IN_LIST T_WAYS)
 		ebb_test_register(${test} preload)
