@@ -64,7 +64,7 @@ static void check_locks(enum fake_op op, uintptr_t base, size_t bytes)
 #if EBBI_CHECKED
 	uint32_t held = ebbi_lock_ranks_held() & ~(1u << EBBI_RANK_GROW);
 
-	if (op == FAKE_PURGE)
+	if (op == FAKE_PURGE || op == FAKE_UNMAP)
 		held &= ~(1u << EBBI_RANK_CACHE);
 	if (held != 0)
 		die(op, "called with a lock held", base, bytes);
