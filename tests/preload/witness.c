@@ -75,6 +75,8 @@ static const char *owner_of(const char *symbol)
 	const char *names = (const char *)dynamic_value(map, DT_STRTAB);
 	size_t count = dynamic_value(map, DT_PLTRELSZ) / sizeof(*slot);
 
+	if (!slot || !symbols || !names)
+		return "?";
 	for (; count > 0; slot++, count--) {
 		void *const *target = (void *const *)(map->l_addr + slot->r_offset);
 
