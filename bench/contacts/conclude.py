@@ -3,6 +3,7 @@
 
 conclude.py --one RESULT     one run in one line
 conclude.py RESULT...        the conclusion over all runs: medians by label
+conclude.py --table RESULT...  a Markdown table: medians with (min-max) by label
 
 RESULT is what `ebb run --save` wrote. Exits 1 with one line when a result cannot be read or lacks a figure.
 """
@@ -30,7 +31,9 @@ def figures(result):
     """The figures of one run: MiB and seconds."""
     resting = result["resting"][-1]
     ebb = resting.get("ebb")
+    first = result["resting"][0]
     found = {
+        "rest 1 s": first["bytes"] / MIB,
         "boot": result["boot"]["bytes"] / MIB,
         "peak": result["peak"]["bytes"] / MIB,
         "resting": resting["bytes"] / MIB,
@@ -43,15 +46,35 @@ def figures(result):
     return found
 
 
-def medians(results):
-    """label -> the median of each figure."""
+def by_label(results):
+    """label -> the figures of each of its runs."""
     runs = {}
     for result in results:
         runs.setdefault(result["label"], []).append(figures(result))
+    return runs
+
+
+def medians(results):
+    """label -> the median of each figure."""
     return {
         label: {key: statistics.median(run[key] for run in those) for key in those[0]}
-        for label, those in runs.items()
+        for label, those in by_label(results).items()
     }
+
+
+def table(results):
+    """Lowest resting first. MiB; CPU in seconds."""
+    columns = [("boot", 0), ("peak", 0), ("rest 1 s", 0), ("resting", 0), ("cpu", 1)]
+    rows = []
+    for label, those in by_label(results).items():
+        cells = [name(label), str(len(those))]
+        for key, digits in columns:
+            values = [run[key] for run in those]
+            cells.append(f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}-{max(values):.{digits}f})")
+        rows.append((statistics.median(run["resting"] for run in those), cells))
+    lines = ["| allocator | runs | boot | peak | resting 1 s | resting 5 s | CPU s |", "|---|---|---|---|---|---|---|"]
+    lines += ["| " + " | ".join(cells) + " |" for _, cells in sorted(rows)]
+    return "\n".join(lines)
 
 
 def one_line(result):
@@ -104,6 +127,8 @@ def main(arguments):
     try:
         if arguments[:1] == ["--one"] and len(arguments) == 2:
             print(one_line(read(arguments[1])))
+        elif arguments[:1] == ["--table"] and len(arguments) > 1:
+            print(table([read(path) for path in arguments[1:]]))
         elif arguments and not arguments[0].startswith("-"):
             print(conclusion(medians([read(path) for path in arguments])))
         else:

@@ -73,6 +73,10 @@ def main():
         status, text, _ = run("--one", str(directory / "0.json"))
         check(f"one line: {text}", text == "glibc: boot 31, peak 210, resting 220 MiB; load 20.0 s\n")
 
+        status, text, _ = run("--table", *(str(directory / f"{n}.json") for n in range(3)))
+        row = "| glibc | 3 | 31 (31-31) | 220 (210-260) | 999 (999-999) | 220 (220-220) | 20.0 (20.0-20.0) |"
+        check(f"a table: {text}", status == 0 and row in text.splitlines())
+
         broken = result("ebb", 31, 150, 70, 20.0)
         broken["peak"] = {"bytes": None}
         status, text, errors = conclude(directory, [broken])
