@@ -2,6 +2,7 @@
  * fork in all its forms, while threads of the parent allocate.
  *   fork threads    children allocate, start threads, free what the parent made
  *   fork scavenge   the child gives memory back by itself: its scavenger starts again
+ *   fork purging    children are made while memory is being given back: none of it gets lost in them
  *   fork nested     children fork children
  *   fork vfork      the child allocates in the parent's memory, then execs
  *   fork vfork-scavenge  ... and is the first to free so much that the library starts its thread
@@ -152,6 +153,72 @@ static void test_scavenge(void)
 	stop_noise();
 }
 
+#define PURGED_BLOCKS 30000
+
+/* Exchanged atomically, so that a child can free what it finds. */
+static void *purged[PURGED_BLOCKS];
+
+static void free_purged(unsigned step)
+{
+	for (unsigned i = 0; i < PURGED_BLOCKS; i++)
+		if (i % step != 0 || step == 1)
+			free(__atomic_exchange_n(&purged[i], NULL, __ATOMIC_ACQ_REL));
+}
+
+/* Keeps memory on its way back to the kernel, in many small stretches. */
+static void *purge_always(void *stop)
+{
+	while (!__atomic_load_n((int *)stop, __ATOMIC_RELAXED)) {
+		for (unsigned i = 0; i < PURGED_BLOCKS; i++) {
+			void *block = hide(malloc(i % 8 == 0 ? 3000 : 200));
+
+			memset(block, 1, 200);
+			__atomic_store_n(&purged[i], block, __ATOMIC_RELEASE);
+		}
+		free_purged(41);
+		check_purge();
+		free_purged(1);
+		check_purge();
+	}
+	return NULL;
+}
+
+/* Everything can be freed and given back in the child, whatever the parent was about. */
+static void expect_nothing_held(void)
+{
+	struct ebb_snapshot snapshot;
+
+	free_purged(1);
+	check_purge();
+	check_purge();
+	if (!stats_get(&snapshot))
+		return;
+	uint64_t needed = snapshot.live_bytes + snapshot.metadata_bytes;
+	CHECK(snapshot.resident_bytes < needed + (512 << 10) && proc_status("RssAnon:") < 6144,
+	      "resident %lu; live and metadata %lu; %lu in runs, %lu in holes; RssAnon %ld KiB",
+	      (unsigned long)snapshot.resident_bytes, (unsigned long)needed,
+	      (unsigned long)snapshot.held_run_bytes, (unsigned long)snapshot.held_hole_bytes,
+	      proc_status("RssAnon:"));
+}
+
+static void test_purging(void)
+{
+	int stop = 0;
+	pthread_t thread = check_thread(purge_always, &stop);
+
+	for (unsigned round = 0; round < 150; round++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			expect_nothing_held();
+			_exit(0);
+		}
+		wait_for(child);
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	check_join(thread);
+}
+
 static void fork_deeper(unsigned depth)
 {
 	if (depth == 0)
@@ -298,6 +365,8 @@ int main(int argc, char **argv)
 		test_threads();
 	else if (strcmp(mode, "scavenge") == 0)
 		test_scavenge();
+	else if (strcmp(mode, "purging") == 0)
+		test_purging();
 	else if (strcmp(mode, "nested") == 0)
 		test_nested();
 	else if (strcmp(mode, "vfork") == 0)
