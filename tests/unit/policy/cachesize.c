@@ -1,0 +1,60 @@
+/* How much a thread keeps of each slot size: bounds that must hold for every size. */
+#include "policy/cachesize.h"
+
+#include "check.h"
+
+#define KIB ((size_t)1 << 10)
+
+TEST(stacks)
+{
+	for (size_t bytes = 16; bytes <= 32 * KIB; bytes += 16) {
+		unsigned first = ebbi_policy_stack_first(bytes);
+		unsigned most = ebbi_policy_stack_most(bytes);
+
+		CHECK(first >= 2 && first <= EBBI_STACK_FIRST);
+		CHECK(most >= first && most <= EBBI_STACK_MOST);
+		/* Counts live in bytes. */
+		CHECK_LE(most, 255u);
+		CHECK(first == 2 || first * bytes <= 32 * KIB);
+		CHECK(most == first || most * bytes <= 64 * KIB);
+	}
+	CHECK_EQ(ebbi_policy_stack_first(16), EBBI_STACK_FIRST);
+	CHECK_EQ(ebbi_policy_stack_most(16), EBBI_STACK_MOST);
+	CHECK_EQ(ebbi_policy_stack_first(32 * KIB), 2u);
+	CHECK_EQ(ebbi_policy_stack_most(32 * KIB), 2u);
+}
+
+TEST(claims)
+{
+	for (size_t bytes = 16; bytes <= 32 * KIB; bytes += 16) {
+		unsigned before = 0;
+
+		for (unsigned step = 0; step <= 255; step++) {
+			unsigned claim = ebbi_policy_claim(bytes, step);
+
+			CHECK(claim >= 1 && claim <= EBBI_CLAIM_MOST);
+			CHECK(claim == 1 || claim * bytes <= 16 * KIB);
+			CHECK_GE(claim, before);
+			before = claim;
+		}
+	}
+	CHECK_EQ(ebbi_policy_claim(64, 0), 4u);
+	CHECK_EQ(ebbi_policy_claim(64, 1), 8u);
+	CHECK_EQ(ebbi_policy_claim(64, 100), 64u);
+	CHECK_EQ(ebbi_policy_claim(32 * KIB, 100), 1u);
+}
+
+TEST(all_stacks_together)
+{
+	CHECK_EQ(ebbi_policy_stacks_bytes(0), 4 * KIB * KIB);
+	CHECK_EQ(ebbi_policy_stacks_bytes(128 * KIB * KIB), 4 * KIB * KIB);
+	CHECK_EQ(ebbi_policy_stacks_bytes(KIB * KIB * KIB), 32 * KIB * KIB);
+}
+
+int main(void)
+{
+	RUN(stacks);
+	RUN(claims);
+	RUN(all_stacks_together);
+	return check_report();
+}
