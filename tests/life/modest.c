@@ -1,11 +1,12 @@
 /*
  * A modest program to be run where something is refused (see support/refuse.c): it uses everything an
  * allocator has and must work whatever the kernel says.
- *   modest [no-threads] [off=MASK] [on=MASK] [no-purge]
+ *   modest [no-threads] [off=MASK] [on=MASK] [no-purge] [no-rest]
  * no-threads  do not try to start any, nor fork
  * off=MASK    libebb must say that exactly these features are off among MASK
  * on=MASK     libebb must say that none of these is off
  * no-purge    memory is not expected to go back
+ * no-rest     do not wait for the scavenger
  */
 #include "stats.h"
 
@@ -92,6 +93,7 @@ int main(int argc, char **argv)
 {
 	bool threads = true;
 	bool purge = true;
+	bool rest = true;
 	unsigned long off = 0;
 	unsigned long on = 0;
 
@@ -101,6 +103,8 @@ int main(int argc, char **argv)
 			threads = false;
 		else if (strcmp(argv[i], "no-purge") == 0)
 			purge = false;
+		else if (strcmp(argv[i], "no-rest") == 0)
+			rest = false;
 		else if (strncmp(argv[i], "off=", 4) == 0)
 			off = strtoul(argv[i] + 4, NULL, 0);
 		else if (strncmp(argv[i], "on=", 3) == 0)
@@ -114,7 +118,7 @@ int main(int argc, char **argv)
 	give_back(purge);
 	if (threads)
 		use_fork();
-	sleep_ms(threads ? 1500 : 0); /* the scavenger has had its turn */
+	sleep_ms(threads && rest ? 1500 : 0); /* the scavenger has had its turn */
 	thread_body((void *)2);
 	check_features(off, on);
 	return 0;
