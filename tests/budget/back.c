@@ -26,8 +26,7 @@ static unsigned count;
 
 static void *map_bytes(size_t bytes)
 {
-	void *range = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	void *range = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	CHECK(range != MAP_FAILED, "mmap");
 	return range;
@@ -93,7 +92,7 @@ static long floor_kib(void)
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
-	struct rng rng = { 42 };
+	struct rng rng = {42};
 	size_t allocated = 0;
 	long resting = 0;
 

@@ -37,7 +37,7 @@ static long run_once(char *mode, const char *library)
 {
 	char self[] = "boot";
 	char child_mark[] = "child";
-	char *arguments[] = { self, mode, child_mark, NULL };
+	char *arguments[] = {self, mode, child_mark, NULL};
 	char text[64];
 	int fds[2];
 	int status;
@@ -81,8 +81,7 @@ static long compared(char *mode, const char *library)
 	qsort(with, RUNS, sizeof(long), compare);
 	qsort(without, RUNS, sizeof(long), compare);
 	check_note("%s: anonymous memory %ld KiB under glibc, %ld KiB (%ld-%ld) with the library: %+ld\n", mode,
-		   without[RUNS / 2], with[RUNS / 2], with[0], with[RUNS - 1],
-		   with[RUNS / 2] - without[RUNS / 2]);
+		   without[RUNS / 2], with[RUNS / 2], with[0], with[RUNS - 1], with[RUNS / 2] - without[RUNS / 2]);
 	return with[RUNS / 2] - without[RUNS / 2];
 }
 

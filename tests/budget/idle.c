@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 	char self[] = "idle";
 	char mode[] = "work";
 	char mark[] = "child";
-	char *arguments[] = { self, mode, mark, NULL };
+	char *arguments[] = {self, mode, mark, NULL};
 	char text[16];
 	int fds[2];
 

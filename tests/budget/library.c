@@ -27,8 +27,7 @@ static const void *at_address(Elf64_Addr address)
 	for (unsigned i = 0; i < header->e_phnum; i++) {
 		const Elf64_Phdr *each = segment(i);
 
-		if (each->p_type == PT_LOAD && address >= each->p_vaddr &&
-		    address < each->p_vaddr + each->p_filesz)
+		if (each->p_type == PT_LOAD && address >= each->p_vaddr && address < each->p_vaddr + each->p_filesz)
 			return image + each->p_offset + (address - each->p_vaddr);
 	}
 	CHECK(false, "no segment holds 0x%lx", (unsigned long)address);
@@ -60,16 +59,31 @@ static void check_segments(void)
 static bool allowed_name(const char *name)
 {
 	static const char *const family[] = {
-		"malloc", "free", "calloc", "realloc", "reallocarray", "aligned_alloc",
-		"posix_memalign", "memalign", "valloc", "pvalloc", "malloc_usable_size",
-		"malloc_trim", "mallinfo", "mallinfo2", "malloc_info", "mallopt", "malloc_stats",
-		"free_sized", "free_aligned_sized",
+		"malloc",
+		"free",
+		"calloc",
+		"realloc",
+		"reallocarray",
+		"aligned_alloc",
+		"posix_memalign",
+		"memalign",
+		"valloc",
+		"pvalloc",
+		"malloc_usable_size",
+		"malloc_trim",
+		"mallinfo",
+		"mallinfo2",
+		"malloc_info",
+		"mallopt",
+		"malloc_stats",
+		"free_sized",
+		"free_aligned_sized",
 	};
 
 	if (strncmp(name, "ebb_", 4) == 0 || strncmp(name, "EBB_", 4) == 0)
 		return true;
-	if (strncmp(name, "_Znw", 4) == 0 || strncmp(name, "_Zna", 4) == 0 ||
-	    strncmp(name, "_Zdl", 4) == 0 || strncmp(name, "_Zda", 4) == 0)
+	if (strncmp(name, "_Znw", 4) == 0 || strncmp(name, "_Zna", 4) == 0 || strncmp(name, "_Zdl", 4) == 0 ||
+	    strncmp(name, "_Zda", 4) == 0)
 		return true;
 	for (size_t i = 0; i < sizeof(family) / sizeof(family[0]); i++)
 		if (strcmp(name, family[i]) == 0)
@@ -132,8 +146,7 @@ int main(int argc, char **argv)
 	const Elf64_Shdr *section = (const Elf64_Shdr *)(const void *)(image + header->e_shoff);
 	for (unsigned i = 0; i < header->e_shnum; i++)
 		if (section[i].sh_type == SHT_DYNSYM)
-			check_exports(&section[i],
-				      (const char *)image + section[section[i].sh_link].sh_offset);
+			check_exports(&section[i], (const char *)image + section[section[i].sh_link].sh_offset);
 	for (unsigned i = 0; i < header->e_phnum; i++)
 		if (segment(i)->p_type == PT_DYNAMIC)
 			check_dynamic(at_address(segment(i)->p_vaddr));

@@ -3,17 +3,17 @@
 
 #define LARGEST_ALIGNMENT ((size_t)64 << 20)
 
-static const size_t odd_sizes[] = { 0,	  1,	 7,	8,	24,	100,	 1000,	  4095,	   4096,
-				    4097, 10007, 65536, 65537, 131073, 1048575, 1048577, 3000001 };
+static const size_t odd_sizes[] = {0,    1,     7,     8,     24,     100,     1000,    4095,   4096,
+				   4097, 10007, 65536, 65537, 131073, 1048575, 1048577, 3000001};
 #define ODD_SIZES (sizeof(odd_sizes) / sizeof(odd_sizes[0]))
 
 static void check_block(uint8_t *block, size_t alignment, size_t size)
 {
 	CHECK(block != NULL, "alignment %zu, size %zu", alignment, size);
-	CHECK(((uintptr_t)block & (alignment - 1)) == 0, "%p is not aligned to %zu (size %zu)",
-	      (void *)block, alignment, size);
-	CHECK(malloc_usable_size(block) >= size, "usable %zu of %zu, alignment %zu",
-	      malloc_usable_size(block), size, alignment);
+	CHECK(((uintptr_t)block & (alignment - 1)) == 0, "%p is not aligned to %zu (size %zu)", (void *)block,
+	      alignment, size);
+	CHECK(malloc_usable_size(block) >= size, "usable %zu of %zu, alignment %zu", malloc_usable_size(block), size,
+	      alignment);
 	memset(block, 0x11, malloc_usable_size(block) < 70000 ? malloc_usable_size(block) : size);
 	pattern_fill(block, size, alignment + size);
 }
@@ -59,8 +59,7 @@ static void test_realloc_of_aligned(void)
 			CHECK(block != NULL && pattern_find_range(block, 0, size, 3) == SIZE_MAX,
 			      "grown block, alignment %zu, size %zu", alignment, size);
 			block = hide(realloc(block, (size + 1) / 2));
-			CHECK(block != NULL &&
-				      pattern_find_range(block, 0, (size + 1) / 2, 3) == SIZE_MAX,
+			CHECK(block != NULL && pattern_find_range(block, 0, (size + 1) / 2, 3) == SIZE_MAX,
 			      "shrunk block, alignment %zu, size %zu", alignment, size);
 			free(block);
 		}
@@ -69,7 +68,7 @@ static void test_realloc_of_aligned(void)
 
 static void test_posix_memalign_refusals(void)
 {
-	static const size_t bad[] = { 0, 1, 2, 3, 4, 5, 7, 12, 24, 48, 100, 4095, SIZE_MAX };
+	static const size_t bad[] = {0, 1, 2, 3, 4, 5, 7, 12, 24, 48, 100, 4095, SIZE_MAX};
 	int untouched = 0;
 	void *result = &untouched;
 
@@ -89,7 +88,7 @@ static void test_posix_memalign_refusals(void)
 /* Alignments that are no power of two: refused with EINVAL, or rounded up as glibc 2.36 does. */
 static void test_bad_alignments(void)
 {
-	static const size_t bad[] = { 0, 3, 12, 24, 100, 4097 };
+	static const size_t bad[] = {0, 3, 12, 24, 100, 4097};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		errno = 0;
@@ -137,7 +136,7 @@ static void test_many(void)
 	enum { BLOCKS = 3000 };
 	static uint8_t *block[BLOCKS];
 	static size_t size[BLOCKS];
-	struct rng rng = { 7 };
+	struct rng rng = {7};
 
 	for (int round = 0; round < 5; round++) {
 		for (unsigned i = 0; i < BLOCKS; i++) {

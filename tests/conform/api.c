@@ -54,8 +54,8 @@ static void check_sums(const struct ebb_snapshot *snapshot)
 		CHECK(class->live_slots + class->cached_slots + class->free_slots == 0 || class->slabs > 0,
 		      "class %lu has slots and no slab", (unsigned long)class->size_bytes);
 	}
-	CHECK(live == snapshot->live_bytes, "classes and large blocks make %lu, live_bytes is %lu",
-	      (unsigned long)live, (unsigned long)snapshot->live_bytes);
+	CHECK(live == snapshot->live_bytes, "classes and large blocks make %lu, live_bytes is %lu", (unsigned long)live,
+	      (unsigned long)snapshot->live_bytes);
 }
 
 static void test_snapshot(void)
@@ -74,10 +74,9 @@ static void test_snapshot(void)
 	check_sums(&after);
 	CHECK(full.live_bytes >= before.live_bytes + BLOCKS * BLOCK_BYTES, "live %lu, then %lu",
 	      (unsigned long)before.live_bytes, (unsigned long)full.live_bytes);
-	CHECK(freed.live_bytes < before.live_bytes + 65536, "live %lu, freed %lu",
-	      (unsigned long)before.live_bytes, (unsigned long)freed.live_bytes);
-	uint64_t held = freed.held_cache_bytes + freed.held_hole_bytes + freed.held_run_bytes +
-			freed.held_slack_bytes;
+	CHECK(freed.live_bytes < before.live_bytes + 65536, "live %lu, freed %lu", (unsigned long)before.live_bytes,
+	      (unsigned long)freed.live_bytes);
+	uint64_t held = freed.held_cache_bytes + freed.held_hole_bytes + freed.held_run_bytes + freed.held_slack_bytes;
 	CHECK(held >= BLOCKS * BLOCK_BYTES / 2, "held %lu after 4 MB were freed", (unsigned long)held);
 	CHECK(purged >= BLOCKS * BLOCK_BYTES / 2, "ebb_purge gave %zu back", purged);
 	CHECK(after.purged_bytes - freed.purged_bytes >= purged, "purged_bytes counts it");
@@ -110,9 +109,9 @@ static void test_snapshot_sizes(void)
 static void test_shared(void)
 {
 	struct ebb_shared shared;
-	struct iovec local = { &shared, sizeof(shared) };
+	struct iovec local = {&shared, sizeof(shared)};
 	/* By dlsym: a direct reference would make the program's own copy of it. */
-	struct iovec remote = { dlsym(RTLD_DEFAULT, "ebb_shared_snapshot"), sizeof(shared) };
+	struct iovec remote = {dlsym(RTLD_DEFAULT, "ebb_shared_snapshot"), sizeof(shared)};
 	int status;
 
 	CHECK(remote.iov_base != NULL, "ebb_shared_snapshot is exported");

@@ -58,7 +58,7 @@ static void test_mixed(void)
 {
 	enum { BLOCKS = 512 };
 	static uint8_t *block[BLOCKS];
-	struct rng rng = { 3 };
+	struct rng rng = {3};
 
 	for (unsigned round = 0; round < 20000; round++) {
 		unsigned at = (unsigned)rng_below(&rng, BLOCKS);

@@ -38,8 +38,7 @@ static void expect_zeroed(void)
 		free(block);
 		const volatile uint8_t *freed = (const volatile uint8_t *)address;
 		for (size_t at = 0; at < usable; at++)
-			CHECK(freed[at] == 0, "byte %zu of a freed block of %zu bytes is %u", at, size,
-			      freed[at]);
+			CHECK(freed[at] == 0, "byte %zu of a freed block of %zu bytes is %u", at, size, freed[at]);
 		free(neighbour);
 	}
 }
@@ -47,9 +46,23 @@ static void expect_zeroed(void)
 /* Random bytes, and random mixes of what options are made of. */
 static void make_garbage(struct rng *rng, char *text, size_t size)
 {
-	static const char *const pieces[] = { "delay",	  "scavenger", ":",    ",",    "1s",  "0",
-					      "purge:1",  "-",	       "check", "full", "%",   "K",
-					      "18446744073709551616",	 "10ms", " ",	  "=",  "::" };
+	static const char *const pieces[] = {"delay",
+					     "scavenger",
+					     ":",
+					     ",",
+					     "1s",
+					     "0",
+					     "purge:1",
+					     "-",
+					     "check",
+					     "full",
+					     "%",
+					     "K",
+					     "18446744073709551616",
+					     "10ms",
+					     " ",
+					     "=",
+					     "::"};
 	size_t length = rng_below(rng, size - 40);
 	bool bytes = rng_below(rng, 2) == 0;
 	size_t at = 0;
@@ -78,8 +91,7 @@ static void check_said(int fd, const char *garbage)
 	said[length] = 0;
 	CHECK(length == 0 || said[length - 1] == '\n', "an unfinished line for EBB_CONF=%s", garbage);
 	for (char *line = said; *line != 0; line = strchr(line, '\n') + 1) {
-		CHECK(strncmp(line, "ebb: EBB_CONF: ", 15) == 0, "odd line %.80s for EBB_CONF=%s", line,
-		      garbage);
+		CHECK(strncmp(line, "ebb: EBB_CONF: ", 15) == 0, "odd line %.80s for EBB_CONF=%s", line, garbage);
 		for (char *byte = line; *byte != '\n'; byte++)
 			CHECK(*byte >= ' ' && *byte <= '~', "byte 0x%02x on stderr", (uint8_t)*byte);
 	}
@@ -88,8 +100,8 @@ static void check_said(int fd, const char *garbage)
 static void run_with_garbage(char *self, uint64_t seed)
 {
 	static char garbage[3000];
-	char *arguments[] = { self, (char *)(uintptr_t)"work", NULL };
-	struct rng rng = { seed };
+	char *arguments[] = {self, (char *)(uintptr_t) "work", NULL};
+	struct rng rng = {seed};
 	int fds[2];
 	int status;
 
@@ -106,8 +118,8 @@ static void run_with_garbage(char *self, uint64_t seed)
 	close(fds[1]);
 	check_said(fds[0], garbage);
 	close(fds[0]);
-	CHECK(waitpid(child, &status, 0) == child && status == 0, "status 0x%x for EBB_CONF=%s",
-	      (unsigned)status, garbage);
+	CHECK(waitpid(child, &status, 0) == child && status == 0, "status 0x%x for EBB_CONF=%s", (unsigned)status,
+	      garbage);
 }
 
 int main(int argc, char **argv)

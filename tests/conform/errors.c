@@ -5,11 +5,10 @@
 
 #define BEYOND ((size_t)PTRDIFF_MAX + 1)
 
-static const size_t impossible[] = { (size_t)PTRDIFF_MAX,	BEYOND,		   BEYOND + 4096,
-				     SIZE_MAX / 2 + 12345,	SIZE_MAX - 70000,  SIZE_MAX - 4096,
-				     SIZE_MAX - 4095,		SIZE_MAX - 64,	   SIZE_MAX - 17,
-				     SIZE_MAX - 16,		SIZE_MAX - 15,	   SIZE_MAX - 1,
-				     SIZE_MAX,			(size_t)1 << 62,   (size_t)1 << 48 };
+static const size_t impossible[] = {
+	(size_t)PTRDIFF_MAX, BEYOND,          BEYOND + 4096, SIZE_MAX / 2 + 12345, SIZE_MAX - 70000,
+	SIZE_MAX - 4096,     SIZE_MAX - 4095, SIZE_MAX - 64, SIZE_MAX - 17,        SIZE_MAX - 16,
+	SIZE_MAX - 15,       SIZE_MAX - 1,    SIZE_MAX,      (size_t)1 << 62,      (size_t)1 << 48};
 #define IMPOSSIBLE (sizeof(impossible) / sizeof(impossible[0]))
 
 static void expect_refusal(const void *result, const char *what, size_t size)
@@ -21,7 +20,7 @@ static void expect_refusal(const void *result, const char *what, size_t size)
 
 static void test_impossible_sizes(void)
 {
-	static const size_t kept[] = { 1, 100, 5000, 100000, 3 << 20 };
+	static const size_t kept[] = {1, 100, 5000, 100000, 3 << 20};
 
 	errno = 0;
 	for (size_t i = 0; i < IMPOSSIBLE; i++) {
@@ -46,28 +45,26 @@ static void test_impossible_sizes(void)
 static void test_calloc_overflow(void)
 {
 	static const size_t pairs[][2] = {
-		{ SIZE_MAX, 2 },
-		{ 2, SIZE_MAX },
-		{ SIZE_MAX / 2 + 1, 2 },
-		{ (size_t)1 << 32, (size_t)1 << 32 },
-		{ ((size_t)1 << 32) + 1, ((size_t)1 << 32) - 1 },
-		{ SIZE_MAX / 3 + 1, 3 },
-		{ SIZE_MAX, SIZE_MAX },
-		{ (size_t)1 << 63, 2 },
+		{SIZE_MAX, 2},
+		{2, SIZE_MAX},
+		{SIZE_MAX / 2 + 1, 2},
+		{(size_t)1 << 32, (size_t)1 << 32},
+		{((size_t)1 << 32) + 1, ((size_t)1 << 32) - 1},
+		{SIZE_MAX / 3 + 1, 3},
+		{SIZE_MAX, SIZE_MAX},
+		{(size_t)1 << 63, 2},
 	};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		errno = 0;
-		expect_refusal(hide(calloc(hide_size(pairs[i][0]), hide_size(pairs[i][1]))), "calloc",
-			       pairs[i][0]);
+		expect_refusal(hide(calloc(hide_size(pairs[i][0]), hide_size(pairs[i][1]))), "calloc", pairs[i][0]);
 	}
 }
 
 /* Small, cached, large, and so large that it is unmapped: free never touches errno. */
 static void test_free_keeps_errno(void)
 {
-	static const size_t sizes[] = { 0,     1,	100,	  5000,	    40000,
-					70000, 1 << 20, 8 << 20, 64 << 20, 256 << 20 };
+	static const size_t sizes[] = {0, 1, 100, 5000, 40000, 70000, 1 << 20, 8 << 20, 64 << 20, 256 << 20};
 	enum { BLOCKS = 100 };
 	static void *block[BLOCKS];
 
@@ -127,12 +124,12 @@ static void test_real_exhaustion(void)
 	static size_t size[BLOCKS];
 	static void *hog[HOGS];
 	struct rlimit old;
-	struct rng rng = { 11 };
+	struct rng rng = {11};
 	unsigned refused = 0;
 	void *aligned;
 
 	CHECK(getrlimit(RLIMIT_AS, &old) == 0, "getrlimit");
-	struct rlimit small = { (rlim_t)proc_status("VmSize:") * 1024 + (64 << 20), old.rlim_max };
+	struct rlimit small = {(rlim_t)proc_status("VmSize:") * 1024 + (64 << 20), old.rlim_max};
 	CHECK(setrlimit(RLIMIT_AS, &small) == 0, "setrlimit");
 	unsigned hogs = take_all(hog, HOGS);
 	for (unsigned i = 0; i < BLOCKS; i++) {

@@ -22,16 +22,15 @@ static void test_malloc_zero(void)
 static void test_every_size(void)
 {
 	enum { KEPT = 64 };
-	uint8_t *kept[KEPT] = { NULL };
-	size_t sizes[KEPT] = { 0 };
+	uint8_t *kept[KEPT] = {NULL};
+	size_t sizes[KEPT] = {0};
 
 	for (size_t size = 1; size <= 100000; size++) {
 		unsigned at = (unsigned)(size % KEPT);
 		size_t middle = sizes[at] / 2;
 
 		if (kept[at] != NULL) {
-			CHECK(kept[at][0] == (uint8_t)sizes[at] &&
-				      kept[at][middle] == (uint8_t)sizes[at] &&
+			CHECK(kept[at][0] == (uint8_t)sizes[at] && kept[at][middle] == (uint8_t)sizes[at] &&
 				      kept[at][sizes[at] - 1] == (uint8_t)sizes[at],
 			      "a block of %zu bytes was overwritten", sizes[at]);
 			free(kept[at]);
@@ -58,11 +57,9 @@ static void test_reallocarray(void)
 	block = hide(reallocarray(block, 100, 100));
 	CHECK(block != NULL && pattern_find(block, 1000, 1000, 1) == SIZE_MAX, "reallocarray grows");
 	errno = 0;
-	CHECK(reallocarray(block, hide_size(SIZE_MAX / 2), 3) == NULL && errno == ENOMEM,
-	      "reallocarray overflow");
+	CHECK(reallocarray(block, hide_size(SIZE_MAX / 2), 3) == NULL && errno == ENOMEM, "reallocarray overflow");
 	errno = 0;
-	CHECK(reallocarray(block, hide_size((size_t)1 << 32), (size_t)1 << 32) == NULL &&
-		      errno == ENOMEM,
+	CHECK(reallocarray(block, hide_size((size_t)1 << 32), (size_t)1 << 32) == NULL && errno == ENOMEM,
 	      "reallocarray overflow to 0");
 	CHECK(pattern_find(block, 1000, 1000, 1) == SIZE_MAX, "a refused reallocarray keeps the block");
 	free(block);
@@ -147,10 +144,25 @@ static const char *library_of(const char *name)
 static void test_one_family(void)
 {
 	static const char *const names[] = {
-		"malloc", "free", "calloc", "realloc", "reallocarray", "aligned_alloc",
-		"posix_memalign", "memalign", "valloc", "pvalloc", "malloc_usable_size",
-		"malloc_trim", "mallinfo", "mallinfo2", "malloc_info", "mallopt", "malloc_stats",
-		"free_sized", "free_aligned_sized",
+		"malloc",
+		"free",
+		"calloc",
+		"realloc",
+		"reallocarray",
+		"aligned_alloc",
+		"posix_memalign",
+		"memalign",
+		"valloc",
+		"pvalloc",
+		"malloc_usable_size",
+		"malloc_trim",
+		"mallinfo",
+		"mallinfo2",
+		"malloc_info",
+		"mallopt",
+		"malloc_stats",
+		"free_sized",
+		"free_aligned_sized",
 	};
 	const char *ours = library_of("ebb_version");
 	const char *cfree = library_of("cfree");

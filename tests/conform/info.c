@@ -32,12 +32,12 @@ static void test_mallinfo2(void)
 	size_t used_empty = empty.uordblks + empty.hblkhd;
 	size_t used_full = full.uordblks + full.hblkhd;
 	size_t used_after = after.uordblks + after.hblkhd;
-	CHECK(used_full >= used_empty + BLOCKS * BLOCK_BYTES,
-	      "used went from %zu to %zu when 16 MiB were allocated", used_empty, used_full);
+	CHECK(used_full >= used_empty + BLOCKS * BLOCK_BYTES, "used went from %zu to %zu when 16 MiB were allocated",
+	      used_empty, used_full);
 	CHECK(used_full <= used_empty + 2 * BLOCKS * BLOCK_BYTES,
 	      "used went from %zu to %zu when 16 MiB were allocated", used_empty, used_full);
-	CHECK(used_after < used_empty + (1 << 20), "used is %zu after all was freed, %zu before",
-	      used_after, used_empty);
+	CHECK(used_after < used_empty + (1 << 20), "used is %zu after all was freed, %zu before", used_after,
+	      used_empty);
 }
 
 #pragma GCC diagnostic push
@@ -69,9 +69,9 @@ static void test_malloc_trim(void)
 
 static void test_mallopt(void)
 {
-	static const int parameters[] = { M_MXFAST,    M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD,
-					  M_MMAP_MAX,  M_CHECK_ACTION,	 M_PERTURB, M_ARENA_TEST,
-					  M_ARENA_MAX, -12345,		 12345 };
+	static const int parameters[] = {M_MXFAST,    M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD,
+					 M_MMAP_MAX,  M_CHECK_ACTION,   M_PERTURB, M_ARENA_TEST,
+					 M_ARENA_MAX, -12345,           12345};
 
 	for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
 		if (parameters[i] == M_PERTURB && !check_on_ebb())
@@ -84,8 +84,8 @@ static void test_mallopt(void)
 
 static bool name_byte(char byte)
 {
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
-	       byte == '-' || (byte >= '0' && byte <= '9');
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' || byte == '-' ||
+	       (byte >= '0' && byte <= '9');
 }
 
 /* Well-formed as far as elements go: each tag closed in order, quotes in pairs, one root. */

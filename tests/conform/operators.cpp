@@ -6,13 +6,12 @@
 #include <sys/resource.h>
 #include <vector>
 
-static const size_t sizes[] = { 0, 1, 8, 24, 100, 1000, 4096, 40000, 70000, 1 << 20, 5 << 20 };
+static const size_t sizes[] = {0, 1, 8, 24, 100, 1000, 4096, 40000, 70000, 1 << 20, 5 << 20};
 
 static void check_block(void *pointer, size_t size, size_t alignment)
 {
 	CHECK(pointer != nullptr, "new of %zu", size);
-	CHECK((reinterpret_cast<uintptr_t>(pointer) & (alignment - 1)) == 0, "%p, alignment %zu",
-	      pointer, alignment);
+	CHECK((reinterpret_cast<uintptr_t>(pointer) & (alignment - 1)) == 0, "%p, alignment %zu", pointer, alignment);
 	CHECK(malloc_usable_size(pointer) >= size, "usable size");
 	memset(pointer, 0x77, size);
 }
@@ -42,7 +41,7 @@ static void test_plain(size_t size)
 
 static void test_aligned(size_t size, size_t alignment)
 {
-	std::align_val_t align{ alignment };
+	std::align_val_t align{alignment};
 	void *one = hide(operator new(size, align));
 	void *many = hide(operator new[](size, align));
 	check_block(one, size, alignment);
@@ -68,16 +67,16 @@ static void test_delete_null()
 	errno = 4711;
 	operator delete(hide(nullptr));
 	operator delete[](hide(nullptr));
-	operator delete(hide(nullptr), size_t{ 5 });
-	operator delete[](hide(nullptr), size_t{ 5 });
+	operator delete (hide(nullptr), size_t{5});
+	operator delete[](hide(nullptr), size_t{5});
 	operator delete(hide(nullptr), std::nothrow);
 	operator delete[](hide(nullptr), std::nothrow);
-	operator delete(hide(nullptr), std::align_val_t{ 64 });
-	operator delete[](hide(nullptr), std::align_val_t{ 64 });
-	operator delete(hide(nullptr), size_t{ 5 }, std::align_val_t{ 64 });
-	operator delete[](hide(nullptr), size_t{ 5 }, std::align_val_t{ 64 });
-	operator delete(hide(nullptr), std::align_val_t{ 64 }, std::nothrow);
-	operator delete[](hide(nullptr), std::align_val_t{ 64 }, std::nothrow);
+	operator delete (hide(nullptr), std::align_val_t{64});
+	operator delete[](hide(nullptr), std::align_val_t{64});
+	operator delete (hide(nullptr), size_t{5}, std::align_val_t{64});
+	operator delete[](hide(nullptr), size_t{5}, std::align_val_t{64});
+	operator delete (hide(nullptr), std::align_val_t{64}, std::nothrow);
+	operator delete[](hide(nullptr), std::align_val_t{64}, std::nothrow);
 	operator delete(hide(operator new(32 << 20)));
 	CHECK(errno == 4711, "delete keeps errno");
 }
@@ -106,7 +105,7 @@ template <typename Allocate> static void expect_bad_alloc(Allocate allocate, con
 static void test_refusals()
 {
 	size_t huge = hide_size(PTRDIFF_MAX);
-	std::align_val_t align{ 64 };
+	std::align_val_t align{64};
 
 	expect_bad_alloc([=] { return operator new(huge); }, "new");
 	expect_bad_alloc([=] { return operator new[](huge); }, "new[]");
@@ -160,7 +159,7 @@ static void test_new_handler()
 
 	handler_calls = 0;
 	std::set_new_handler(handler_gives_up);
-	expect_bad_alloc([=] { return operator new(huge, std::align_val_t{ 128 }); }, "aligned new");
+	expect_bad_alloc([=] { return operator new (huge, std::align_val_t{128}); }, "aligned new");
 	CHECK(handler_calls == 3, "aligned new calls the handler too: %d", handler_calls);
 
 	handler_calls = 0;
@@ -178,13 +177,12 @@ static void test_new_handler()
 static void test_handler_makes_room()
 {
 	CHECK(getrlimit(RLIMIT_AS, &old_limit) == 0, "getrlimit");
-	struct rlimit small = { static_cast<rlim_t>(proc_status("VmSize:")) * 1024 + (32 << 20),
-				old_limit.rlim_max };
+	struct rlimit small = {static_cast<rlim_t>(proc_status("VmSize:")) * 1024 + (32 << 20), old_limit.rlim_max};
 
 	handler_calls = 0;
 	CHECK(setrlimit(RLIMIT_AS, &small) == 0, "setrlimit");
 	std::set_new_handler(handler_makes_room);
-	void *block = hide(operator new(size_t{ 1 } << 30));
+	void *block = hide(operator new (size_t{1} << 30));
 	std::set_new_handler(nullptr);
 	CHECK(block != nullptr && handler_calls == 2, "the handler was called %d times", handler_calls);
 	operator delete(block);
@@ -193,12 +191,26 @@ static void test_handler_makes_room()
 static void test_one_family()
 {
 	static const char *const names[] = {
-		"_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t",
-		"_ZnwmSt11align_val_t", "_ZnamSt11align_val_t", "_ZnwmSt11align_val_tRKSt9nothrow_t",
-		"_ZnamSt11align_val_tRKSt9nothrow_t", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm",
-		"_ZdlPvRKSt9nothrow_t", "_ZdaPvRKSt9nothrow_t", "_ZdlPvSt11align_val_t",
-		"_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t",
-		"_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+		"_Znwm",
+		"_Znam",
+		"_ZnwmRKSt9nothrow_t",
+		"_ZnamRKSt9nothrow_t",
+		"_ZnwmSt11align_val_t",
+		"_ZnamSt11align_val_t",
+		"_ZnwmSt11align_val_tRKSt9nothrow_t",
+		"_ZnamSt11align_val_tRKSt9nothrow_t",
+		"_ZdlPv",
+		"_ZdaPv",
+		"_ZdlPvm",
+		"_ZdaPvm",
+		"_ZdlPvRKSt9nothrow_t",
+		"_ZdaPvRKSt9nothrow_t",
+		"_ZdlPvSt11align_val_t",
+		"_ZdaPvSt11align_val_t",
+		"_ZdlPvmSt11align_val_t",
+		"_ZdaPvmSt11align_val_t",
+		"_ZdlPvSt11align_val_tRKSt9nothrow_t",
+		"_ZdaPvSt11align_val_tRKSt9nothrow_t",
 	};
 	Dl_info ours;
 	void *version = dlsym(RTLD_DEFAULT, "ebb_version");
@@ -211,8 +223,7 @@ static void test_one_family()
 		void *symbol = dlsym(RTLD_DEFAULT, name);
 
 		CHECK(symbol != nullptr && dladdr(symbol, &info) != 0, "%s exists", name);
-		CHECK(strcmp(info.dli_fname, ours.dli_fname) == 0, "%s comes from %s", name,
-		      info.dli_fname);
+		CHECK(strcmp(info.dli_fname, ours.dli_fname) == 0, "%s comes from %s", name, info.dli_fname);
 	}
 }
 

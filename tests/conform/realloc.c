@@ -47,7 +47,7 @@ static void grow(size_t from, size_t to, size_t step, size_t fraction)
 {
 	size_t size = from;
 	uint8_t *block = hide(malloc(size));
-	uint8_t *neighbour[16] = { NULL };
+	uint8_t *neighbour[16] = {NULL};
 	unsigned count = 0;
 
 	CHECK(block != NULL, "malloc(%zu)", size);
@@ -98,9 +98,9 @@ static void shrink(size_t from, size_t fraction)
 /* From any size to any other. */
 static void test_jumps(void)
 {
-	static const size_t sizes[] = { 1,    15,    16,    17,    100,	  1023,	  1024,	  1025,	   4096,
-					8192, 16384, 16385, 32768, 32769, 65536, 65537, 131072, 262144,
-					524288, 1048576, 1048577, 2097152, 3000000, 8388608 };
+	static const size_t sizes[] = {1,      15,     16,     17,      100,     1023,    1024,    1025,
+				       4096,   8192,   16384,  16385,   32768,   32769,   65536,   65537,
+				       131072, 262144, 524288, 1048576, 1048577, 2097152, 3000000, 8388608};
 	size_t count = sizeof(sizes) / sizeof(sizes[0]);
 
 	for (size_t i = 0; i < count; i++) {

@@ -18,8 +18,7 @@ static void preinit(int argc, char **argv, char **envp)
 	memset(from_preinit, 'p', 1 << 20);
 }
 
-__attribute__((section(".preinit_array"),
-	       used)) static void (*const preinit_entry)(int, char **, char **) = preinit;
+__attribute__((section(".preinit_array"), used)) static void (*const preinit_entry)(int, char **, char **) = preinit;
 
 __attribute__((constructor(101))) static void first_constructor(void)
 {

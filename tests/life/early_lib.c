@@ -66,7 +66,6 @@ void early_check(void)
 			free(allocate_some(77));
 			_exit(prepared - before == i + 1 && resumed == prepared ? 0 : 9);
 		}
-		CHECK(waitpid(child, &status, 0) == child && status == 0, "child: 0x%x",
-		      (unsigned)status);
+		CHECK(waitpid(child, &status, 0) == child && status == 0, "child: 0x%x", (unsigned)status);
 	}
 }

@@ -130,8 +130,7 @@ static void expect_given_back(void)
 	for (unsigned i = 0; i < BLOCKS; i++)
 		free(block[i]);
 	bool given_back = stats_wait_rss(before + (8 << 10), 20);
-	CHECK(given_back, "%ld KiB before, %ld full, %ld after 20 s of sleep", before, full,
-	      proc_status("RssAnon:"));
+	CHECK(given_back, "%ld KiB before, %ld full, %ld after 20 s of sleep", before, full, proc_status("RssAnon:"));
 }
 
 static void test_scavenge(void)
@@ -196,9 +195,8 @@ static void expect_nothing_held(void)
 	uint64_t needed = snapshot.live_bytes + snapshot.metadata_bytes;
 	CHECK(snapshot.resident_bytes < needed + (512 << 10) && proc_status("RssAnon:") < 6144,
 	      "resident %lu; live and metadata %lu; %lu in runs, %lu in holes; RssAnon %ld KiB",
-	      (unsigned long)snapshot.resident_bytes, (unsigned long)needed,
-	      (unsigned long)snapshot.held_run_bytes, (unsigned long)snapshot.held_hole_bytes,
-	      proc_status("RssAnon:"));
+	      (unsigned long)snapshot.resident_bytes, (unsigned long)needed, (unsigned long)snapshot.held_run_bytes,
+	      (unsigned long)snapshot.held_hole_bytes, proc_status("RssAnon:"));
 }
 
 static void test_purging(void)
@@ -267,7 +265,7 @@ static void vfork_once(char **arguments)
 static void test_vfork(void)
 {
 	char program[] = "/bin/true";
-	char *arguments[] = { program, NULL };
+	char *arguments[] = {program, NULL};
 
 	start_noise();
 	for (int round = 0; round < 100; round++)
@@ -279,7 +277,7 @@ static void test_vfork(void)
 static void test_vfork_scavenge(void)
 {
 	char program[] = "/bin/true";
-	char *arguments[] = { program, NULL };
+	char *arguments[] = {program, NULL};
 
 	for (volatile int round = 0; round < 5; round++) {
 		void *volatile block[8];
@@ -302,7 +300,7 @@ static void test_vfork_scavenge(void)
 static void *spawn_some(void *ignored)
 {
 	char program[] = "/bin/true";
-	char *arguments[] = { program, NULL };
+	char *arguments[] = {program, NULL};
 	char line[100];
 
 	for (int round = 0; round < 25; round++) {
@@ -333,7 +331,7 @@ static void test_spawn(void)
 static void *exec_self(void *self)
 {
 	char quit[] = "quit";
-	char *arguments[] = { (char *)self, quit, NULL };
+	char *arguments[] = {(char *)self, quit, NULL};
 
 	free(hide(malloc(100000)));
 	execve("/proc/self/exe", arguments, environ);

@@ -98,11 +98,9 @@ static void test_threads()
 		for (pthread_t &each : thread)
 			free(check_join(each));
 	}
-	CHECK(thread_local_destructors == THREADS, "%d thread_local destructors ran",
-	      thread_local_destructors);
+	CHECK(thread_local_destructors == THREADS, "%d thread_local destructors ran", thread_local_destructors);
 	CHECK(key_destructors >= THREADS * 4, "%d key destructors ran", key_destructors);
-	CHECK(proc_status("RssAnon:") - rss < 32 << 10, "exited threads left %ld KiB",
-	      proc_status("RssAnon:") - rss);
+	CHECK(proc_status("RssAnon:") - rss < 32 << 10, "exited threads left %ld KiB", proc_status("RssAnon:") - rss);
 	if (on_ebb && stats_get(&after))
 		CHECK(after.threads <= before.threads + 1, "%lu caches before, %lu after the threads left",
 		      static_cast<unsigned long>(before.threads), static_cast<unsigned long>(after.threads));

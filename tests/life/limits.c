@@ -57,7 +57,7 @@ static void *churn_failing(void *argument)
 
 static void test_limit(__rlimit_resource_t resource, const char *field)
 {
-	static const size_t sizes[] = { 1000, 10000, 100000, 1 << 20, 5 << 20, 2000 };
+	static const size_t sizes[] = {1000, 10000, 100000, 1 << 20, 5 << 20, 2000};
 	pthread_t thread[2];
 
 	for (uintptr_t i = 0; i < 2; i++) /* stacks are there before the limit is */
@@ -67,11 +67,10 @@ static void test_limit(__rlimit_resource_t resource, const char *field)
 		size_t first = fill_up(sizes[i]);
 		size_t second = fill_up(sizes[i]);
 
-		check_note("%s: %zu KiB in blocks of %zu, then %zu KiB\n", field, first * sizes[i] / 1024,
-			   sizes[i], second * sizes[i] / 1024);
+		check_note("%s: %zu KiB in blocks of %zu, then %zu KiB\n", field, first * sizes[i] / 1024, sizes[i],
+			   second * sizes[i] / 1024);
 		CHECK(first * sizes[i] >= ROOM / 4, "only %zu blocks of %zu bytes", first, sizes[i]);
-		CHECK(second * 10 >= first * 7, "%zu blocks of %zu bytes, then only %zu", first, sizes[i],
-		      second);
+		CHECK(second * 10 >= first * 7, "%zu blocks of %zu bytes, then only %zu", first, sizes[i], second);
 	}
 	for (uintptr_t i = 0; i < 2; i++) {
 		int error = pthread_create(&thread[i], NULL, churn_failing, (void *)(i + 1));
@@ -90,10 +89,10 @@ static void test_limit(__rlimit_resource_t resource, const char *field)
 static void test_toggle(void)
 {
 	struct churn_thread noise[3];
-	struct rng rng = { 5 };
+	struct rng rng = {5};
 
 	for (unsigned i = 0; i < 3; i++) {
-		noise[i] = (struct churn_thread){ .seed = i + 1, .max_bits = 21, .may_fail = true };
+		noise[i] = (struct churn_thread){.seed = i + 1, .max_bits = 21, .may_fail = true};
 		noise[i].thread = check_thread(churn_run, &noise[i]);
 	}
 	for (unsigned i = 0; i < 200; i++) {
@@ -125,8 +124,7 @@ static void test_maps(void)
 
 	churn_init(&churn, 1, 22);
 	churn_steps(&churn, 5000);
-	uint8_t *range = mmap(NULL, pages * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			      -1, 0);
+	uint8_t *range = mmap(NULL, pages * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK(range != MAP_FAILED, "mmap");
 	size_t mapped = use_up_mappings(range, pages);
 	CHECK(mapped < pages / 2, "this kernel allows more than %zu mappings", mapped);

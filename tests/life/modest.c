@@ -85,8 +85,7 @@ static void check_features(unsigned long off, unsigned long on)
 	check_note("features_off 0x%lx\n", (unsigned long)snapshot.features_off);
 	CHECK((snapshot.features_off & off) == off, "features_off is 0x%lx, not 0x%lx",
 	      (unsigned long)snapshot.features_off, off);
-	CHECK((snapshot.features_off & on) == 0, "features_off is 0x%lx",
-	      (unsigned long)snapshot.features_off);
+	CHECK((snapshot.features_off & on) == 0, "features_off is 0x%lx", (unsigned long)snapshot.features_off);
 }
 
 int main(int argc, char **argv)

@@ -56,8 +56,7 @@ static void check_guest(const char *path)
 
 	CHECK((blocked & least) == least, "it blocks 0x%llx", blocked);
 	CHECK(status_hex(path, "CapEff:") == 0, "it has capabilities 0x%llx", status_hex(path, "CapEff:"));
-	CHECK(status_hex(path, "CapPrm:") == 0, "it may have capabilities 0x%llx",
-	      status_hex(path, "CapPrm:"));
+	CHECK(status_hex(path, "CapPrm:") == 0, "it may have capabilities 0x%llx", status_hex(path, "CapPrm:"));
 }
 
 static void use_much(void)

@@ -31,7 +31,7 @@ static void copy_self(const char *path)
 static int run_copy(char *path, char *mode)
 {
 	char inner[] = "inner";
-	char *arguments[] = { path, inner, mode, NULL };
+	char *arguments[] = {path, inner, mode, NULL};
 	int status;
 	pid_t child = fork();
 

@@ -57,7 +57,7 @@ static struct letter *exchange(struct rng *rng, struct letter *letter)
 
 static void arm(uint64_t random)
 {
-	struct itimerval once = { { 0, 0 }, { 0, (suseconds_t)(20 + random % 100) } };
+	struct itimerval once = {{0, 0}, {0, (suseconds_t)(20 + random % 100)}};
 
 	CHECK(setitimer(ITIMER_REAL, &once, NULL) == 0, "setitimer");
 }
@@ -89,7 +89,7 @@ static volatile bool nesting;
 static void handler(int number)
 {
 	int error = errno;
-	struct rng rng = { (handler_seed += 0x1234567u) + (uintptr_t)&error };
+	struct rng rng = {(handler_seed += 0x1234567u) + (uintptr_t)&error};
 
 	(void)number;
 	if (depth < MAX_DEPTH) {
@@ -117,7 +117,7 @@ static void handler(int number)
 
 static void install(int number, int flags)
 {
-	struct sigaction action = { .sa_handler = handler, .sa_flags = flags | SA_RESTART };
+	struct sigaction action = {.sa_handler = handler, .sa_flags = flags | SA_RESTART};
 
 	sigemptyset(&action.sa_mask);
 	CHECK(sigaction(number, &action, NULL) == 0, "sigaction");
@@ -126,7 +126,7 @@ static void install(int number, int flags)
 static void interrupted_work(uint64_t seed, unsigned long steps)
 {
 	struct churn churn;
-	struct rng rng = { seed };
+	struct rng rng = {seed};
 
 	churn_init(&churn, seed, max_bits + 2);
 	for (unsigned long i = 0; i < steps; i++) {
@@ -162,8 +162,7 @@ static int stop_threads; /* atomic, relaxed */
 
 static void *target(void *argument)
 {
-	for (uint64_t seed = (uintptr_t)argument; !__atomic_load_n(&stop_threads, __ATOMIC_RELAXED);
-	     seed += 3)
+	for (uint64_t seed = (uintptr_t)argument; !__atomic_load_n(&stop_threads, __ATOMIC_RELAXED); seed += 3)
 		interrupted_work(seed, 500);
 	return NULL;
 }
@@ -172,7 +171,7 @@ static void with_kill(unsigned long milliseconds)
 {
 	pthread_t thread[3];
 	uint64_t end = now_ns() + milliseconds * 1000000u;
-	struct timespec pause = { 0, 20000 };
+	struct timespec pause = {0, 20000};
 
 	install(SIGUSR1, 0);
 	install(SIGUSR2, 0);

@@ -40,13 +40,13 @@ static size_t recurse(size_t depth)
 
 static void test_overflow(void)
 {
-	struct sigaction action = { .sa_handler = on_overflow, .sa_flags = SA_ONSTACK };
-	stack_t stack = { .ss_size = 64 << 10 };
+	struct sigaction action = {.sa_handler = on_overflow, .sa_flags = SA_ONSTACK};
+	stack_t stack = {.ss_size = 64 << 10};
 
 	stack.ss_sp = malloc(stack.ss_size);
 	CHECK(sigaltstack(&stack, NULL) == 0, "sigaltstack");
 	CHECK(sigaction(SIGSEGV, &action, NULL) == 0, "sigaction");
-	struct rlimit limit = { 1 << 20, 1 << 20 };
+	struct rlimit limit = {1 << 20, 1 << 20};
 	setrlimit(RLIMIT_STACK, &limit);
 	for (volatile int round = 0; round < 20; round++) {
 		if (sigsetjmp(back, 1) == 0) {
@@ -96,8 +96,8 @@ static struct coroutine *coroutine_new(uint64_t seed)
 	self->context.uc_stack.ss_sp = self->stack;
 	self->context.uc_stack.ss_size = STACK_BYTES;
 	uintptr_t address = (uintptr_t)self;
-	makecontext(&self->context, (void (*)(void))(uintptr_t)coroutine_body, 2,
-		    (unsigned)(address >> 32), (unsigned)address);
+	makecontext(&self->context, (void (*)(void))(uintptr_t)coroutine_body, 2, (unsigned)(address >> 32),
+		    (unsigned)address);
 	return self;
 }
 
@@ -107,7 +107,7 @@ static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 /* Two threads take turns in resuming the coroutines, so that each wakes on either thread. */
 static void *resume_all(void *argument)
 {
-	struct rng rng = { (uintptr_t)argument };
+	struct rng rng = {(uintptr_t)argument};
 	ucontext_t here;
 
 	for (unsigned round = 0; round < 6000; round++) {

@@ -83,8 +83,7 @@ static void test_alive(void)
 		check_join(thread[i]);
 	check_purge();
 	if (stats_get(&snapshot))
-		CHECK(snapshot.threads < 10, "%lu caches are left",
-		      (unsigned long)snapshot.threads);
+		CHECK(snapshot.threads < 10, "%lu caches are left", (unsigned long)snapshot.threads);
 }
 
 static void *storm_body(void *argument)
@@ -146,8 +145,7 @@ static void test_sleepers(void)
 	bool rested = stats_wait_rss(SLEEPERS * 20L + 4096, 15);
 	long asleep = proc_status("RssAnon:");
 	check_note("RssAnon %ld KiB with 200 threads just asleep, %ld later\n", awake, asleep);
-	CHECK(!check_on_ebb() || rested, "RssAnon %ld KiB with 200 threads just asleep, %ld later", awake,
-	      asleep);
+	CHECK(!check_on_ebb() || rested, "RssAnon %ld KiB with 200 threads just asleep, %ld later", awake, asleep);
 	pthread_barrier_wait(&barrier);
 	for (unsigned i = 0; i < SLEEPERS; i++)
 		check_join(thread[i]);

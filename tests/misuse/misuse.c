@@ -160,7 +160,7 @@ static void double_large_purged(void)
 
 static void foreign_stack(void)
 {
-	char local[64] = { 0 };
+	char local[64] = {0};
 
 	tell("pointer", local);
 	release(hide(local));
@@ -198,8 +198,8 @@ static void foreign_reused(void)
 
 	release(block);
 	check_purge();
-	void *pages = mmap(block, 4096, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	void *pages =
+		mmap(block, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	CHECK(pages == block || pages == MAP_FAILED, "mmap");
 	tell("pointer", block);
 	release(block);
@@ -420,41 +420,41 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } misuses[] = {
-	{ "double-now", double_now },
-	{ "double-between", double_between },
-	{ "double-flushed", double_flushed },
-	{ "double-thread", double_thread },
-	{ "double-sleeper", double_sleeper },
-	{ "double-aligned", double_aligned },
-	{ "double-large", double_large },
-	{ "double-huge", double_huge },
-	{ "double-large-purged", double_large_purged },
-	{ "foreign-stack", foreign_stack },
-	{ "foreign-static", foreign_static },
-	{ "foreign-mmap", foreign_mmap },
-	{ "foreign-reused", foreign_reused },
-	{ "foreign-realloc", foreign_realloc },
-	{ "inside-small-16", inside_small_16 },
-	{ "inside-small-8", inside_small_8 },
-	{ "inside-small-1", inside_small_1 },
-	{ "inside-large-page", inside_large_page },
-	{ "inside-large-16", inside_large_16 },
-	{ "inside-large-end", inside_large_end },
-	{ "inside-realloc", inside_realloc },
-	{ "inside-large-realloc", inside_large_realloc },
-	{ "after-realloc", after_realloc },
-	{ "after-large-realloc", after_large_realloc },
-	{ "realloc-freed", realloc_freed },
-	{ "realloc-freed-same", realloc_freed_same },
-	{ "realloc-freed-large", realloc_freed_large },
-	{ "usable-foreign", usable_foreign },
-	{ "usable-inside", usable_inside },
-	{ "never-allocated", never_allocated },
-	{ "with-handler", with_handler },
-	{ "with-ignore", with_ignore },
-	{ "with-block", with_block },
-	{ "in-thread", in_thread },
-	{ "scribble", scribble },
+	{"double-now", double_now},
+	{"double-between", double_between},
+	{"double-flushed", double_flushed},
+	{"double-thread", double_thread},
+	{"double-sleeper", double_sleeper},
+	{"double-aligned", double_aligned},
+	{"double-large", double_large},
+	{"double-huge", double_huge},
+	{"double-large-purged", double_large_purged},
+	{"foreign-stack", foreign_stack},
+	{"foreign-static", foreign_static},
+	{"foreign-mmap", foreign_mmap},
+	{"foreign-reused", foreign_reused},
+	{"foreign-realloc", foreign_realloc},
+	{"inside-small-16", inside_small_16},
+	{"inside-small-8", inside_small_8},
+	{"inside-small-1", inside_small_1},
+	{"inside-large-page", inside_large_page},
+	{"inside-large-16", inside_large_16},
+	{"inside-large-end", inside_large_end},
+	{"inside-realloc", inside_realloc},
+	{"inside-large-realloc", inside_large_realloc},
+	{"after-realloc", after_realloc},
+	{"after-large-realloc", after_large_realloc},
+	{"realloc-freed", realloc_freed},
+	{"realloc-freed-same", realloc_freed_same},
+	{"realloc-freed-large", realloc_freed_large},
+	{"usable-foreign", usable_foreign},
+	{"usable-inside", usable_inside},
+	{"never-allocated", never_allocated},
+	{"with-handler", with_handler},
+	{"with-ignore", with_ignore},
+	{"with-block", with_block},
+	{"in-thread", in_thread},
+	{"scribble", scribble},
 };
 
 int main(int argc, char **argv)

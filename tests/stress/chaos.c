@@ -36,8 +36,8 @@ static bool time_left(void)
 static struct block *block_new(struct rng *rng, unsigned max_bits)
 {
 	size_t size = rng_size(rng, max_bits);
-	struct block *block = hide(rng_below(rng, 2) == 0 ? malloc(sizeof(*block) + size) :
-							    calloc(1, sizeof(*block) + size));
+	struct block *block =
+		hide(rng_below(rng, 2) == 0 ? malloc(sizeof(*block) + size) : calloc(1, sizeof(*block) + size));
 
 	CHECK(block != NULL, "allocation of %zu bytes", size);
 	block->size = size;
@@ -56,14 +56,13 @@ static void block_free(struct block *block)
 
 static void swap_once(struct rng *rng, unsigned max_bits)
 {
-	block_free(__atomic_exchange_n(&table[rng_below(rng, TABLE)], block_new(rng, max_bits),
-				       __ATOMIC_ACQ_REL));
+	block_free(__atomic_exchange_n(&table[rng_below(rng, TABLE)], block_new(rng, max_bits), __ATOMIC_ACQ_REL));
 }
 
 static void handler(int number)
 {
 	int error = errno;
-	struct rng rng = { seed + __atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED) };
+	struct rng rng = {seed + __atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED)};
 
 	(void)number;
 	for (unsigned i = 0; i < 3; i++)
@@ -74,7 +73,7 @@ static void handler(int number)
 static void *swap_body(void *argument)
 {
 	uintptr_t self = (uintptr_t)argument;
-	struct rng rng = { seed * 1000 + self };
+	struct rng rng = {seed * 1000 + self};
 
 	while (time_left()) {
 		for (unsigned i = 0; i < 64; i++)
@@ -86,7 +85,7 @@ static void *swap_body(void *argument)
 
 static void *short_body(void *argument)
 {
-	struct rng rng = { (uintptr_t)argument };
+	struct rng rng = {(uintptr_t)argument};
 
 	for (unsigned i = 0; i < 50; i++)
 		swap_once(&rng, 13);
@@ -137,10 +136,10 @@ static void *purger_body(void *argument)
 
 int main(int argc, char **argv)
 {
-	static void *(*const helpers[])(void *) = { starter_body, forker_body, purger_body };
+	static void *(*const helpers[])(void *) = {starter_body, forker_body, purger_body};
 	pthread_t helper[3];
-	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
-	struct timespec pause = { 0, 50000 };
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+	struct timespec pause = {0, 50000};
 
 	check_allocator();
 	end_ns = now_ns() + (argc > 1 ? strtoul(argv[1], NULL, 10) : 2) * 1000000000u;

@@ -76,7 +76,7 @@ static void free_table(void)
 
 static void *swap_body(void *argument)
 {
-	struct rng rng = { 77 + (uintptr_t)argument };
+	struct rng rng = {77 + (uintptr_t)argument};
 
 	while (time_left()) {
 		for (unsigned i = 0; i < 256; i++) {
@@ -114,15 +114,15 @@ struct queue {
 };
 
 static struct queue queue[2] = {
-	{ .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER },
-	{ .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER },
+	{.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER},
+	{.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER},
 };
 
 static void *producer_body(void *argument)
 {
 	uintptr_t self = (uintptr_t)argument;
 	struct queue *mine = &queue[self / 2];
-	struct rng rng = { self };
+	struct rng rng = {self};
 
 	while (time_left()) {
 		struct block *batch[32];
@@ -188,7 +188,7 @@ static void run_queue(void)
 
 static void *orphan_body(void *argument)
 {
-	struct rng rng = { (uintptr_t)argument * 31 };
+	struct rng rng = {(uintptr_t)argument * 31};
 
 	for (unsigned i = 0; i < 400; i++)
 		block_free(block_swap(&rng, block_new(&rng, 13), TABLE));
@@ -216,7 +216,7 @@ static int burst_over; /* written by thread 0 between barriers */
 static void *burst_body(void *argument)
 {
 	uintptr_t self = (uintptr_t)argument;
-	struct rng rng = { self + 5 };
+	struct rng rng = {self + 5};
 	unsigned share = TABLE / THREADS;
 
 	while (!burst_over) {
@@ -261,7 +261,7 @@ static void *forker_body(void *argument)
 
 		CHECK(child >= 0, "fork");
 		if (child == 0) {
-			struct rng rng = { 3 };
+			struct rng rng = {3};
 
 			free_table();
 			for (unsigned i = 0; i < 2000; i++)

@@ -34,9 +34,8 @@ static void check(struct model *model, uint32_t node)
 	struct shadow_block *block = &model->shadow.block[node];
 
 	PATTERN_CHECK((void *)block->address, block->size, block->tag);
-	CHECK(malloc_usable_size((void *)block->address) == block->usable,
-	      "usable size of 0x%lx was %zu and is %zu", block->address, block->usable,
-	      malloc_usable_size((void *)block->address));
+	CHECK(malloc_usable_size((void *)block->address) == block->usable, "usable size of 0x%lx was %zu and is %zu",
+	      block->address, block->usable, malloc_usable_size((void *)block->address));
 }
 
 static size_t pick_size(struct model *model)
@@ -59,13 +58,12 @@ static void allocate(struct model *model)
 	switch (rng_below(&model->rng, 10)) {
 	case 0:
 		pointer = hide(calloc(1, size));
-		for (size_t i = 0; i < size; i += size > 4096 ? 509 : 1)
+		for (size_t i = 0; i<size; i += size> 4096 ? 509 : 1)
 			CHECK(((uint8_t *)pointer)[i] == 0, "calloc of %zu: byte %zu", size, i);
 		break;
 	case 1:
 		alignment = (size_t)16 << rng_below(&model->rng, rng_below(&model->rng, 8) == 0 ? 17 : 9);
-		CHECK(posix_memalign(&pointer, alignment, size) == 0, "posix_memalign(%zu, %zu)",
-		      alignment, size);
+		CHECK(posix_memalign(&pointer, alignment, size) == 0, "posix_memalign(%zu, %zu)", alignment, size);
 		break;
 	case 2:
 		alignment = (size_t)8 << rng_below(&model->rng, 10);
@@ -104,8 +102,8 @@ static void resize(struct model *model)
 	void *pointer = hide(realloc((void *)old.address, size));
 	CHECK(pointer != NULL, "realloc to %zu bytes failed", size);
 	size_t kept = size < old.size ? size : old.size;
-	CHECK(pattern_find(pointer, old.size, kept, old.tag) == SIZE_MAX,
-	      "realloc from %zu to %zu lost contents", old.size, size);
+	CHECK(pattern_find(pointer, old.size, kept, old.tag) == SIZE_MAX, "realloc from %zu to %zu lost contents",
+	      old.size, size);
 	fill(model, shadow_add(&model->shadow, pointer, size, 16));
 }
 

@@ -29,8 +29,7 @@ void shadow_destroy(struct shadow *shadow)
 }
 
 /* Splits the tree at `root` into addresses below `address` and the rest. */
-static void split(struct shadow *shadow, uint32_t root, uintptr_t address, uint32_t *ret_below,
-		  uint32_t *ret_rest)
+static void split(struct shadow *shadow, uint32_t root, uintptr_t address, uint32_t *ret_below, uint32_t *ret_rest)
 {
 	struct shadow_block *block = shadow->block;
 
@@ -70,8 +69,7 @@ static uint32_t join(struct shadow *shadow, uint32_t below, uint32_t rest)
 	return root;
 }
 
-static void check_apart(const struct shadow *shadow, uint32_t below, uint32_t rest,
-			const struct shadow_block *fresh)
+static void check_apart(const struct shadow *shadow, uint32_t below, uint32_t rest, const struct shadow_block *fresh)
 {
 	const struct shadow_block *block = shadow->block;
 
@@ -81,8 +79,8 @@ static void check_apart(const struct shadow *shadow, uint32_t below, uint32_t re
 		rest = block[rest].left;
 	if (below != 0)
 		CHECK(block[below].address + block[below].usable <= fresh->address,
-		      "0x%lx of %zu bytes lies in the live block 0x%lx of %zu bytes", fresh->address,
-		      fresh->usable, block[below].address, block[below].usable);
+		      "0x%lx of %zu bytes lies in the live block 0x%lx of %zu bytes", fresh->address, fresh->usable,
+		      block[below].address, block[below].usable);
 	if (rest != 0)
 		CHECK(fresh->address + fresh->usable <= block[rest].address,
 		      "0x%lx of %zu bytes reaches into the live block 0x%lx of %zu bytes", fresh->address,
@@ -106,8 +104,7 @@ uint32_t shadow_add(struct shadow *shadow, void *pointer, size_t size, size_t al
 	fresh->left = fresh->right = 0;
 	fresh->live_at = shadow->count++;
 	CHECK(fresh->usable >= size, "usable %zu of %zu", fresh->usable, size);
-	CHECK((fresh->address & (alignment - 1)) == 0, "0x%lx is not aligned to %zu", fresh->address,
-	      alignment);
+	CHECK((fresh->address & (alignment - 1)) == 0, "0x%lx is not aligned to %zu", fresh->address, alignment);
 	split(shadow, shadow->root, fresh->address, &below, &rest);
 	check_apart(shadow, below, rest, fresh);
 	shadow->root = join(shadow, join(shadow, below, node), rest);
@@ -122,8 +119,7 @@ void shadow_remove(struct shadow *shadow, uint32_t node)
 
 	while (*link != node) {
 		CHECK(*link != 0, "0x%lx is not in the tree", block[node].address);
-		link = block[*link].address < block[node].address ? &block[*link].right :
-								    &block[*link].left;
+		link = block[*link].address < block[node].address ? &block[*link].right : &block[*link].left;
 	}
 	*link = join(shadow, block[node].left, block[node].right);
 	shadow->live_bytes -= block[node].usable;

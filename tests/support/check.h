@@ -47,8 +47,9 @@ static inline void check_write(const char *text, int length)
 		return; /* nobody is left to be told */
 }
 
-__attribute__((noreturn, noinline, format(printf, 4, 5), unused)) static void
-check_failed(const char *file, int line, const char *cond, const char *format, ...)
+__attribute__((noreturn, noinline, format(printf, 4, 5), unused)) static void check_failed(const char *file, int line,
+											   const char *cond,
+											   const char *format, ...)
 {
 	int error = errno;
 	char message[256];
@@ -58,8 +59,8 @@ check_failed(const char *file, int line, const char *cond, const char *format, .
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
-	int length = snprintf(text, sizeof(text), "%s:%d: CHECK(%s) failed: %s (errno %d)\n", file,
-			      line, cond, message, error);
+	int length = snprintf(text, sizeof(text), "%s:%d: CHECK(%s) failed: %s (errno %d)\n", file, line, cond, message,
+			      error);
 	if (length >= (int)sizeof(text))
 		length = (int)sizeof(text) - 1;
 	check_write(text, length);
@@ -188,8 +189,8 @@ static inline size_t pattern_find(const void *pointer, size_t size, size_t kept,
 #define PATTERN_CHECK(pointer, size, tag) \
 	do { \
 		size_t wrong_ = pattern_find(pointer, size, size, tag); \
-		CHECK(wrong_ == SIZE_MAX, "block %p of %zu bytes is wrong at offset %zu", \
-		      (void *)(pointer), (size_t)(size), wrong_); \
+		CHECK(wrong_ == SIZE_MAX, "block %p of %zu bytes is wrong at offset %zu", (void *)(pointer), \
+		      (size_t)(size), wrong_); \
 	} while (0)
 
 /* --- The process, from /proc ------------------------------------------------------------- */
@@ -240,7 +241,7 @@ static inline uint64_t now_ns(void)
 
 static inline void sleep_ms(unsigned ms)
 {
-	struct timespec pause = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+	struct timespec pause = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
 
 	while (nanosleep(&pause, &pause) != 0 && errno == EINTR)
 		continue;

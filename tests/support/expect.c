@@ -43,7 +43,7 @@ static int signal_number(const char *name)
 	static const struct {
 		const char *name;
 		int number;
-	} known[] = { { "ABRT", SIGABRT }, { "SEGV", SIGSEGV }, { "KILL", SIGKILL } };
+	} known[] = {{"ABRT", SIGABRT}, {"SEGV", SIGSEGV}, {"KILL", SIGKILL}};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (strcmp(known[i].name, name) == 0)
@@ -90,8 +90,7 @@ static void parse(struct expectation *want, char **arguments)
 	want->command = arguments + 1;
 }
 
-__attribute__((noreturn)) static void child(const struct expectation *want, int stdout_fd,
-						    int stderr_fd)
+__attribute__((noreturn)) static void child(const struct expectation *want, int stdout_fd, int stderr_fd)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (want->clear_env)
@@ -114,7 +113,7 @@ static size_t collect(int fd, pid_t pid, unsigned seconds, char *output)
 
 	for (;;) {
 		uint64_t now = now_ns();
-		struct pollfd ready = { .fd = fd, .events = POLLIN };
+		struct pollfd ready = {.fd = fd, .events = POLLIN};
 		char scrap[4096];
 
 		if (now >= end || poll(&ready, 1, (int)((end - now) / 1000000u) + 1) == 0) {
@@ -123,8 +122,7 @@ static size_t collect(int fd, pid_t pid, unsigned seconds, char *output)
 			CHECK(false, "still running after %u s", seconds);
 		}
 		size_t room = OUTPUT_BYTES - 1 - length;
-		ssize_t got = read(fd, room > 0 ? output + length : scrap,
-				   room > 0 ? room : sizeof(scrap));
+		ssize_t got = read(fd, room > 0 ? output + length : scrap, room > 0 ? room : sizeof(scrap));
 		if (got <= 0)
 			break;
 		if (room > 0)
@@ -197,27 +195,24 @@ static int count_lines(const char *output)
 static void judge(const struct expectation *want, int status, const char *output, size_t length)
 {
 	if (want->signal != 0)
-		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == want->signal,
-		      "wanted signal %d, got wait status 0x%x", want->signal, (unsigned)status);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == want->signal, "wanted signal %d, got wait status 0x%x",
+		      want->signal, (unsigned)status);
 	else
 		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == want->exit_code,
-		      "wanted exit code %d, got wait status 0x%x", want->exit_code,
-		      (unsigned)status);
+		      "wanted exit code %d, got wait status 0x%x", want->exit_code, (unsigned)status);
 	CHECK(length == 0 || output[length - 1] == '\n', "stderr does not end with a newline");
 	if (want->lines >= 0)
-		CHECK(count_lines(output) == want->lines, "wanted %d lines on stderr, got %d",
-		      want->lines, count_lines(output));
+		CHECK(count_lines(output) == want->lines, "wanted %d lines on stderr, got %d", want->lines,
+		      count_lines(output));
 	for (int i = 0; i < want->matches; i++)
-		CHECK(line_matches(want->match[i], output), "no line on stderr matches: %s",
-		      want->match[i]);
+		CHECK(line_matches(want->match[i], output), "no line on stderr matches: %s", want->match[i]);
 	if (want->absent != NULL)
-		CHECK(!line_matches(want->absent, output), "a line on stderr matches: %s",
-		      want->absent);
+		CHECK(!line_matches(want->absent, output), "a line on stderr matches: %s", want->absent);
 }
 
 int main(int argc, char **argv)
 {
-	struct expectation want = { .lines = -1, .seconds = 30 };
+	struct expectation want = {.lines = -1, .seconds = 30};
 	static char output[OUTPUT_BYTES];
 	int out[2];
 	int err[2];

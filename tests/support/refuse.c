@@ -44,7 +44,7 @@ static unsigned filter_length;
 static void emit(uint16_t code, uint32_t k, uint8_t if_true, uint8_t if_false)
 {
 	CHECK(filter_length < MAX_FILTER, "too many rules");
-	filter[filter_length++] = (struct sock_filter){ code, if_true, if_false, k };
+	filter[filter_length++] = (struct sock_filter){code, if_true, if_false, k};
 }
 
 /* Loads the number and skips the next `body` instructions for any other system call. */
@@ -108,13 +108,10 @@ static void refuse_syscall(const char *name, const char *action)
 		const char *name;
 		long number;
 	} known[] = {
-		{ "madvise", SYS_madvise },
-		{ "process_madvise", SYS_process_madvise },
-		{ "membarrier", SYS_membarrier },
-		{ "mremap", SYS_mremap },
-		{ "munmap", SYS_munmap },
-		{ "mprotect", SYS_mprotect },
-		{ "mincore", SYS_mincore },
+		{"madvise", SYS_madvise},       {"process_madvise", SYS_process_madvise},
+		{"membarrier", SYS_membarrier}, {"mremap", SYS_mremap},
+		{"munmap", SYS_munmap},         {"mprotect", SYS_mprotect},
+		{"mincore", SYS_mincore},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -133,8 +130,8 @@ static bool set_limit(const char *name, const char *value)
 		const char *name;
 		__rlimit_resource_t resource;
 	} known[] = {
-		{ "as", RLIMIT_AS },       { "data", RLIMIT_DATA },     { "nproc", RLIMIT_NPROC },
-		{ "stack", RLIMIT_STACK }, { "nofile", RLIMIT_NOFILE },
+		{"as", RLIMIT_AS},       {"data", RLIMIT_DATA},     {"nproc", RLIMIT_NPROC},
+		{"stack", RLIMIT_STACK}, {"nofile", RLIMIT_NOFILE},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -142,7 +139,7 @@ static bool set_limit(const char *name, const char *value)
 			continue;
 		CHECK(value != NULL, "%s needs a value", name);
 		rlim_t bytes = strtoul(value, NULL, 10);
-		struct rlimit limit = { bytes, bytes };
+		struct rlimit limit = {bytes, bytes};
 
 		CHECK(setrlimit(known[i].resource, &limit) == 0, "setrlimit %s", name);
 		return true;
@@ -197,7 +194,7 @@ int main(int argc, char **argv)
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
 	if (filter_length > 0) {
 		emit_return(SECCOMP_RET_ALLOW);
-		struct sock_fprog program = { (unsigned short)filter_length, filter };
+		struct sock_fprog program = {(unsigned short)filter_length, filter};
 
 		CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "seccomp");
 	}
