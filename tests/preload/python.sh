@@ -26,7 +26,7 @@ suite() { # NAME "ENVIRONMENT" LEAST-TESTS MODULE...
 	local log=$SCRATCH/witness-$name
 	# shellcheck disable=SC2086 # the environment is words
 	witnessed "$log" env $environment SUITE_LIBRARY="$LIB" "$PYTHON" "$SCRATCH/suite.py" --junit-xml "$SCRATCH/$name.xml" \
-		--timeout 200 "$@" >"$SCRATCH/$name.log" 2>&1 || fail "python's test suite ($name)"
+		--timeout 1200 "$@" >"$SCRATCH/$name.log" 2>&1 || fail "python's test suite ($name)"
 	grep -qx 'Tests result: SUCCESS' "$SCRATCH/$name.log" || fail "$name: no success reported"
 	grep -qxE "All $# tests OK\.|[0-9]+ tests? OK\." "$SCRATCH/$name.log" || fail "$name: not all modules ran"
 	! grep -qE 'tests? failed|tests? skipped' "$SCRATCH/$name.log" || fail "$name: modules failed or were skipped"
