@@ -27,6 +27,7 @@ static struct {
 	uint32_t starting;  /* relaxed: 1 while somebody starts the thread */
 	uint32_t refused;   /* relaxed: 1 when it cannot be started */
 	uint32_t glances;   /* relaxed */
+	uint32_t notes;     /* relaxed: while there is no thread */
 	uint64_t last_look_ns; /* relaxed; looks from slow paths only */
 	uint64_t looks;     /* relaxed */
 	uint32_t ticking;   /* acquire/release: 1 while a slow path is in tick() */
@@ -157,6 +158,18 @@ static void look_from_slow_path(struct ebbi_cache *cache)
 	ebbi_store_release(&scavenger.ticking, 0);
 }
 
+/*
+ * Without the thread nobody refreshes the shared figures: the slow paths do, at the 8th, the 16th, the
+ * 32nd... and from the 256th on at every 256th.
+ */
+static void publish_sometimes(void)
+{
+	uint32_t count = ebbi_fetch_add_relaxed(&scavenger.notes, 1) + 1;
+
+	if (ebbi_heap.publish != NULL && count >= 8 && ((count & (count - 1)) == 0 || count % 256 == 0))
+		ebbi_heap.publish();
+}
+
 void ebbi_scavenger_note(struct ebbi_cache *cache, size_t bytes)
 {
 	size_t owed;
@@ -174,6 +187,7 @@ void ebbi_scavenger_note(struct ebbi_cache *cache, size_t bytes)
 		return;
 	owed = ebbi_fetch_add_relaxed(&scavenger.owed_bytes, bytes) + bytes;
 	if (ebbi_load_relaxed(&scavenger.tid) == 0) {
+		publish_sometimes();
 		if (owed >= START_BYTES)
 			start();
 		return;
@@ -194,6 +208,8 @@ void ebbi_scavenger_note_cached(struct ebbi_cache *cache, size_t bytes)
 	if (ebbi_load_relaxed(&scavenger.tid) != 0 || ebbi_load_relaxed(&scavenger.refused) ||
 	    ebbi_load_relaxed(&ebbi_heap.registry.owned) > 1)
 		ebbi_scavenger_note(cache, bytes);
+	else
+		publish_sometimes();
 }
 
 void ebbi_scavenger_forget(void)

@@ -3,6 +3,8 @@
 #include <errno.h>
 
 struct ebbi_leaf *ebbi_pagemap_root[EBBI_ROOT_LEAVES];
+struct ebbi_leaf *ebbi_pagemap_main;
+uintptr_t ebbi_pagemap_main_index = UINTPTR_MAX;
 
 /* A leaf's mapping: whole pages, also of a kernel whose pages have 64 KiB. */
 #define LEAF_BYTES ebbi_round_up(sizeof(struct ebbi_leaf), (size_t)64 << 10)
@@ -19,6 +21,15 @@ static size_t index_of(uintptr_t address)
 	return (address >> EBBI_PAGE_SHIFT) & (EBBI_LEAF_PAGES - 1);
 }
 
+/* Of several leaves that are made at once one becomes the main one: whose pointer is stored first. */
+static void offer_as_main(struct ebbi_leaf *leaf, uintptr_t index)
+{
+	struct ebbi_leaf *none = NULL;
+
+	if (ebbi_cas_relaxed(&ebbi_pagemap_main, &none, leaf))
+		ebbi_store_release(&ebbi_pagemap_main_index, index); /* partner: ebbi_pagemap_get */
+}
+
 static int leaf_install(const struct ebbi_vm *vm, uintptr_t address)
 {
 	struct ebbi_leaf *expected = NULL;
@@ -27,10 +38,12 @@ static int leaf_install(const struct ebbi_vm *vm, uintptr_t address)
 
 	if (error != 0)
 		return error;
-	if (ebbi_cas_acqrel(&ebbi_pagemap_root[address >> EBBI_LEAF_SHIFT], &expected, (struct ebbi_leaf *)leaf))
-		ebbi_fetch_add_relaxed(&leaves_mapped, 1);
-	else
+	if (!ebbi_cas_acqrel(&ebbi_pagemap_root[address >> EBBI_LEAF_SHIFT], &expected, (struct ebbi_leaf *)leaf)) {
 		(void)vm->unmap(leaf, LEAF_BYTES);
+		return 0;
+	}
+	ebbi_fetch_add_relaxed(&leaves_mapped, 1);
+	offer_as_main(leaf, address >> EBBI_LEAF_SHIFT);
 	return 0;
 }
 

@@ -73,6 +73,13 @@ struct ebbi_leaf {
 
 extern struct ebbi_leaf *ebbi_pagemap_root[EBBI_ROOT_LEAVES];
 
+/*
+ * The leaf that was made first, which is all there is to most processes: knowing it takes a load off the
+ * chain of loads on which a free waits (bench: pair, -11 %). The pointer is stored before the index.
+ */
+extern struct ebbi_leaf *ebbi_pagemap_main;
+extern uintptr_t ebbi_pagemap_main_index; /* address >> EBBI_LEAF_SHIFT; UINTPTR_MAX until there is one */
+
 static inline unsigned ebbi_entry_kind(uint64_t entry)
 {
 	return (uint8_t)entry;
@@ -111,11 +118,15 @@ static inline uint64_t ebbi_pagemap_get(uintptr_t address)
 {
 	struct ebbi_leaf *leaf;
 
-	if (EBBI_UNLIKELY(address >> EBBI_CPU_ADDRESS_BITS != 0))
-		return 0;
-	leaf = ebbi_load_acquire(&ebbi_pagemap_root[address >> EBBI_LEAF_SHIFT]); /* partner: leaf_install */
-	if (EBBI_UNLIKELY(leaf == NULL))
-		return 0;
+	if (EBBI_LIKELY(address >> EBBI_LEAF_SHIFT == ebbi_load_acquire(&ebbi_pagemap_main_index))) {
+		leaf = ebbi_load_relaxed(&ebbi_pagemap_main); /* partner of the acquire: leaf_install */
+	} else {
+		if (EBBI_UNLIKELY(address >> EBBI_CPU_ADDRESS_BITS != 0))
+			return 0;
+		leaf = ebbi_load_acquire(&ebbi_pagemap_root[address >> EBBI_LEAF_SHIFT]); /* partner: leaf_install */
+		if (EBBI_UNLIKELY(leaf == NULL))
+			return 0;
+	}
 	return ebbi_load_relaxed(&leaf->entries[(address >> EBBI_PAGE_SHIFT) & (EBBI_LEAF_PAGES - 1)]);
 }
 

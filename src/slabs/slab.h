@@ -74,19 +74,27 @@ uint64_t ebbi_slab_holes(const struct ebbi_slab *slab);
  */
 unsigned ebbi_slab_claim(struct ebbi_slab *slab, unsigned most, uint64_t *ret_bits, unsigned *ret_refaults);
 
+/*
+ * The slots of `bits` (not 0) of one word become free. Returns those that are free already; then nothing
+ * has changed.
+ */
+static inline uint64_t ebbi_slab_put_word(struct ebbi_slab *slab, unsigned word, uint64_t bits)
+{
+	uint64_t twice = slab->free[word] & bits;
+
+	if (EBBI_UNLIKELY(twice != 0))
+		return twice;
+	slab->free[word] |= bits;
+	slab->nfree = (uint16_t)(slab->nfree + ((bits & (bits - 1)) == 0 ? 1u : ebbi_bit_count(bits)));
+	if (word < slab->first_word)
+		slab->first_word = (uint8_t)word;
+	return 0;
+}
+
 /* Slot `index` becomes free; false when it is free already. */
 static inline bool ebbi_slab_put(struct ebbi_slab *slab, unsigned index)
 {
-	uint64_t bit = (uint64_t)1 << index % 64;
-	unsigned word = index / 64;
-
-	if (EBBI_UNLIKELY((slab->free[word] & bit) != 0))
-		return false;
-	slab->free[word] |= bit;
-	slab->nfree++;
-	if (word < slab->first_word)
-		slab->first_word = (uint8_t)word;
-	return true;
+	return ebbi_slab_put_word(slab, index / 64, (uint64_t)1 << index % 64) == 0;
 }
 
 /*
