@@ -33,9 +33,7 @@ static _Noreturn void explain(const char *what, const void *pointer)
 			break;
 		if (is_block(kind))
 			ebbi_report_inside_block(what, pointer, ebbi_misuse_block_bytes(entry), (const void *)page);
-		if (what[0] == 'f')
-			ebbi_report_double_free_run(pointer);
-		break;
+		ebbi_report_free_run(what, pointer);
 	}
 	ebbi_report_foreign(what, pointer);
 }
@@ -63,7 +61,7 @@ uint64_t ebbi_misuse_judge(const char *what, const void *block)
 	return entry;
 }
 
-void ebbi_misuse_check_free(const struct ebbi_cache *cache, const void *block, uint64_t entry)
+void ebbi_misuse_check_live(const char *what, const struct ebbi_cache *cache, const void *block, uint64_t entry)
 {
 	unsigned size_class = ebbi_entry_kind(entry);
 
@@ -71,5 +69,5 @@ void ebbi_misuse_check_free(const struct ebbi_cache *cache, const void *block, u
 		return;
 	if ((cache != NULL && ebbi_cache_holds(cache, size_class, block)) ||
 	    ebbi_bin_slot_is_free(&ebbi_heap.store, entry, block))
-		ebbi_report_double_free_slot(block, ebbi_sizes[size_class].bytes);
+		ebbi_report_free_slot(what, block, ebbi_sizes[size_class].bytes);
 }

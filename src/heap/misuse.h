@@ -14,7 +14,7 @@
 uint64_t ebbi_misuse_judge(const char *what, const void *block);
 
 /* check:full: ends the process when the slot is free in its slab or in `cache` (may be NULL). The caller is inside. */
-void ebbi_misuse_check_free(const struct ebbi_cache *cache, const void *block, uint64_t entry);
+void ebbi_misuse_check_live(const char *what, const struct ebbi_cache *cache, const void *block, uint64_t entry);
 
 /* Bytes of the block that this entry of its first page says. */
 size_t ebbi_misuse_block_bytes(uint64_t entry);

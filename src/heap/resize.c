@@ -33,6 +33,17 @@ static bool resize_large_try(void *block, uint64_t entry, size_t bytes, void **r
 	return done;
 }
 
+/* check:full: a block that stays where it is passes no free that would notice. */
+static void check_live(const void *block, uint64_t entry)
+{
+	struct ebbi_cache *cache = ebbi_thread_cache();
+
+	if (cache == NULL || ebbi_heap_enter(cache) == EBBI_NESTED)
+		return;
+	ebbi_misuse_check_live("realloc", cache, block, entry);
+	ebbi_handshake_leave(&cache->handshake);
+}
+
 /* The block can stay as it is: it is large enough, and not twice as large as needed. */
 static bool fits(uint64_t entry, size_t have, size_t bytes)
 {
@@ -50,6 +61,8 @@ void *ebbi_heap_resize(void *block, size_t bytes)
 	size_t wanted = bytes;
 	void *moved;
 
+	if (EBBI_UNLIKELY(ebbi_heap.config.check == EBB_CHECK_FULL))
+		check_live(block, entry);
 	if (fits(entry, have, bytes))
 		return block;
 	if (ebbi_entry_kind(entry) >= EBBI_CLASSES && resize_large_try(block, entry, bytes, &moved))

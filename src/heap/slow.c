@@ -144,7 +144,7 @@ void *ebbi_heap_refill(unsigned size_class)
 static void before_free(struct ebbi_cache *cache, void *block, uint64_t entry)
 {
 	if (ebbi_heap.config.check == EBB_CHECK_FULL)
-		ebbi_misuse_check_free(cache, block, entry);
+		ebbi_misuse_check_live("free", cache, block, entry);
 	if (ebbi_heap.config.zero_on_free)
 		memset(block, 0, ebbi_misuse_block_bytes(entry));
 }
@@ -218,7 +218,7 @@ void ebbi_heap_spill(void *block, uint64_t entry)
 
 	(void)ebbi_misuse_judge("free", block);
 	if (rack->count > 0 && rack->slots[rack->count - 1] == block)
-		ebbi_report_double_free_slot(block, ebbi_misuse_block_bytes(entry));
+		ebbi_report_free_slot("free", block, ebbi_misuse_block_bytes(entry));
 	free_inside(cache, block, entry);
 	ebbi_handshake_leave(&cache->handshake);
 }

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "base/fmt.h"
@@ -40,24 +41,33 @@ static void begin_invalid(struct ebbi_fmt *line, const char *what, const void *p
 	ebbi_fmt_text(line, ": ");
 }
 
-void ebbi_report_double_free_slot(const void *pointer, size_t slot_bytes)
+/* Freeing what is free has a name of its own. */
+static void begin_free(struct ebbi_fmt *line, const char *what, const void *pointer)
+{
+	if (strcmp(what, "free") == 0)
+		begin(line, "double free", pointer);
+	else
+		begin_invalid(line, what, pointer);
+}
+
+void ebbi_report_free_slot(const char *what, const void *pointer, size_t slot_bytes)
 {
 	char text[256];
 	struct ebbi_fmt line = ebbi_fmt_into(text, sizeof(text));
 
-	begin(&line, "double free", pointer);
+	begin_free(&line, what, pointer);
 	ebbi_fmt_text(&line, "a ");
 	ebbi_fmt_decimal(&line, slot_bytes);
 	ebbi_fmt_text(&line, "-byte slot that is already free");
 	end(&line);
 }
 
-void ebbi_report_double_free_run(const void *pointer)
+void ebbi_report_free_run(const char *what, const void *pointer)
 {
 	char text[256];
 	struct ebbi_fmt line = ebbi_fmt_into(text, sizeof(text));
 
-	begin(&line, "double free", pointer);
+	begin_free(&line, what, pointer);
 	ebbi_fmt_text(&line, "a block of large pages that is already free");
 	end(&line);
 }

@@ -15,10 +15,11 @@
 /* Write `length` bytes to stderr. */
 void ebbi_report_write(const char *text, size_t length);
 
-/* "ebb: double free of P: a N-byte slot that is already free" */
-_Noreturn void ebbi_report_double_free_slot(const void *pointer, size_t slot_bytes);
-/* "ebb: double free of P: a block of large pages that is already free" */
-_Noreturn void ebbi_report_double_free_run(const void *pointer);
+/* In the four below WHAT is what the pointer was passed to: "free", "realloc", "malloc_usable_size". */
+/* "ebb: double free of P: a N-byte slot that is already free", or "invalid WHAT of P: ..." */
+_Noreturn void ebbi_report_free_slot(const char *what, const void *pointer, size_t slot_bytes);
+/* The same with "a block of large pages that is already free" */
+_Noreturn void ebbi_report_free_run(const char *what, const void *pointer);
 /* "ebb: invalid WHAT of P: inside a N-byte slot that starts at S" */
 _Noreturn void ebbi_report_inside_slot(const char *what, const void *pointer, size_t slot_bytes, const void *start);
 /* "ebb: invalid WHAT of P: inside a block of N bytes that starts at S" */

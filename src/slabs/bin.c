@@ -247,7 +247,7 @@ static inline void put_word_locked(struct ebbi_bin *bin, struct ebbi_slab *slab,
 	if (EBBI_UNLIKELY(twice != 0)) {
 		size_t bytes = ebbi_sizes[bin->size_class].bytes;
 
-		ebbi_report_double_free_slot((char *)slab->base + (word * 64 + ebbi_bit_lowest(twice)) * bytes, bytes);
+		ebbi_report_free_slot("free", (char *)slab->base + (word * 64 + ebbi_bit_lowest(twice)) * bytes, bytes);
 	}
 	if (EBBI_UNLIKELY(slab->nfree >= slab->settle_at))
 		settle_locked(bin, slab, leaving);

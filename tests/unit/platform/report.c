@@ -8,12 +8,12 @@
 
 static void double_free_slot(void *pointer)
 {
-	ebbi_report_double_free_slot(pointer, 48);
+	ebbi_report_free_slot("free", pointer, 48);
 }
 
 static void double_free_run(void *pointer)
 {
-	ebbi_report_double_free_run(pointer);
+	ebbi_report_free_run("free", pointer);
 }
 
 static void inside_slot(void *pointer)
