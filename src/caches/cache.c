@@ -74,6 +74,8 @@ void *ebbi_cache_take(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, un
 		ebbi_store_relaxed(&rack->count, (uint8_t)taken.count);
 		ebbi_store_relaxed(&rack->bits, taken.bits);
 		rack->base = taken.base;
+		if (EBBI_PARANOID)
+			ebbi_shelf_check(cache->shelf);
 		if (rack->count > 0)
 			return pop(rack);
 	}
@@ -126,6 +128,8 @@ size_t ebbi_cache_put(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, un
 		ebbi_store_relaxed(&rack->count, (uint8_t)(rack->count - half));
 		memmove(rack->slots, rack->slots + half, rack->count * sizeof(void *));
 		given = half * (size_t)ebbi_sizes[size_class].bytes;
+		if (EBBI_PARANOID)
+			ebbi_shelf_check(cache->shelf);
 	}
 	rack->slots[rack->count] = slot;
 	ebbi_store_relaxed(&rack->count, (uint8_t)(rack->count + 1));
@@ -148,6 +152,8 @@ size_t ebbi_cache_drain(struct ebbi_cache_pool *pool, struct ebbi_cache *cache)
 {
 	size_t given = 0;
 
+	if (EBBI_PARANOID)
+		ebbi_shelf_check(cache->shelf);
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
 		struct ebbi_rack *rack = &cache->shelf->racks[size_class];
 		size_t bytes = ebbi_sizes[size_class].bytes;

@@ -6,6 +6,8 @@
 #include "pages/runbins.h"
 #include "platform/report.h"
 
+#define CHECK_EVERY 1024u
+
 #define PAGE_ADDRESS(base, index) ((base) + ((uintptr_t)(index) << EBBI_PAGE_SHIFT))
 
 void ebbi_pages_init(struct ebbi_pages *pages, const struct ebbi_vm *vm, size_t page_bytes,
@@ -67,8 +69,17 @@ static bool take_locked(struct ebbi_pages *pages, size_t count, size_t align_pag
 	return false;
 }
 
+/* In paranoid builds now and then: it walks over all free runs. No lock is held. */
+static void check_sometimes(struct ebbi_pages *pages)
+{
+	if (ebbi_fetch_add_relaxed(&pages->takes, 1u) % CHECK_EVERY == 0)
+		ebbi_pages_check(pages);
+}
+
 int ebbi_pages_alloc(struct ebbi_pages *pages, size_t count, size_t align_pages, uintptr_t *ret_base)
 {
+	if (EBBI_PARANOID)
+		check_sometimes(pages);
 	/* Another thread may take what this one grew by: a bounded number of times. */
 	for (unsigned attempt = 0; attempt < 16; attempt++) {
 		int error;
@@ -246,6 +257,8 @@ size_t ebbi_pages_purge(struct ebbi_pages *pages, bool everything, size_t *ret_l
 		}
 		*ret_left = pages->dirty_pages;
 		ebbi_lock_release(&pages->lock);
+		if (EBBI_PARANOID)
+			ebbi_pages_check(pages);
 		/* Where every purge was refused the same runs would come round for ever. */
 	} while (collected == EBBI_PURGE_BATCH && purged > before);
 	return purged;

@@ -61,6 +61,7 @@ struct ebbi_pages {
 	uint64_t purged_pages;    /* given back since the start; counter */
 	uint64_t purge_calls;
 	uint64_t map_calls;
+	unsigned takes;           /* relaxed, without the lock; counted in paranoid builds alone */
 	uint64_t purge_refused;   /* purges the kernel refused; counter: these three are read without the lock */
 };
 
