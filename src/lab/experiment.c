@@ -23,14 +23,6 @@
 /* How long helpers may take to hand on the rest of the output and go. */
 #define HELPER_WAIT_NS (2 * SECOND)
 
-uint64_t ebbi_lab_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
-}
-
 void ebbi_session_progress(struct session *session, const char *format, ...)
 {
 	char line[512];

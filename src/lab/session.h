@@ -7,6 +7,7 @@
 #define EBBI_LAB_SESSION_H
 
 #include <signal.h>
+#include <time.h>
 
 #include "lab/experiment.h"
 #include "lab/phases.h"
@@ -42,7 +43,15 @@ struct session {
 	uint64_t pss_at_rss_bytes; /* RSS sum when PSS was summed last */
 };
 
-uint64_t ebbi_lab_now(void);
+/* Nanoseconds on the monotonic clock. */
+static inline uint64_t ebbi_lab_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 __attribute__((format(printf, 2, 3))) void ebbi_session_progress(struct session *session, const char *format, ...);
 
 /* sampling.c */

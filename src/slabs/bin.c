@@ -165,6 +165,8 @@ static void claim_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, unsigned 
 	bin->resident_pages += ebbi_bit_count(slab->resident) - resident;
 	ebbi_counter_add(&bin->refault_pages, refaults);
 	ebbi_bin_requeue_locked(bin, slab);
+	if (EBBI_PARANOID)
+		ebbi_slab_check(slab);
 }
 
 static void take_locked(struct ebbi_bin *bin, unsigned wanted, void **slots, unsigned room, struct ebbi_taken *taken)
@@ -211,14 +213,9 @@ int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, unsigned wanted
 	return 0;
 }
 
-/*
- * After slots were put into `slab`: to the right queue, or, when it ran empty and another empty one
- * is kept already, off the bin and onto `leaving`.
- */
-static void settle_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, struct ebbi_list *leaving)
+void ebbi_bin_regain_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, struct ebbi_list *leaving)
 {
 	ebbi_bin_requeue_locked(bin, slab);
-	ebbi_bin_look_later_locked(bin, slab);
 	if (!ebbi_slab_is_empty(slab))
 		return;
 	bin->empty_slabs++;
@@ -249,8 +246,12 @@ static inline void put_word_locked(struct ebbi_bin *bin, struct ebbi_slab *slab,
 
 		ebbi_report_free_slot("free", (char *)slab->base + (word * 64 + ebbi_bit_lowest(twice)) * bytes, bytes);
 	}
-	if (EBBI_UNLIKELY(slab->nfree >= slab->settle_at))
-		settle_locked(bin, slab, leaving);
+	if (EBBI_PARANOID)
+		ebbi_slab_check(slab);
+	if (EBBI_UNLIKELY(slab->nfree >= slab->settle_at)) {
+		ebbi_bin_look_later_locked(bin, slab);
+		ebbi_bin_regain_locked(bin, slab, leaving);
+	}
 }
 
 /* Where a slot lies. */
@@ -270,8 +271,9 @@ static void find_places(unsigned size_class, void *const *slots, unsigned count,
 
 		places[i].slab = ebbi_entry_slab_pointer(entry);
 		places[i].index = ebbi_slot_index(size_class, ebbi_entry_slab_offset(entry, (uintptr_t)slots[i]));
-		if (EBBI_UNLIKELY(places[i].slab == NULL))
-			ebbi_report_foreign("free", slots[i]);
+		/* Freed twice, and its slab was given up after the first time. */
+		if (EBBI_UNLIKELY(ebbi_entry_kind(entry) != size_class))
+			ebbi_report_free_slot("free", slots[i], ebbi_sizes[size_class].bytes);
 		__builtin_prefetch(places[i].slab, 1);
 	}
 }

@@ -108,14 +108,7 @@ static void restore_locked(struct ebbi_bin *bin, const struct purging *purging, 
 	slab->resident &= ~purging->done;
 	slab->purged |= purging->done;
 	bin->resident_pages -= ebbi_bit_count(purging->done);
-	ebbi_bin_requeue_locked(bin, slab);
-	if (!ebbi_slab_is_empty(slab))
-		return;
-	bin->empty_slabs++;
-	if (bin->empty_slabs > 1) {
-		ebbi_bin_drop_locked(bin, slab);
-		ebbi_list_push_back(leaving, &slab->link);
-	}
+	ebbi_bin_regain_locked(bin, slab, leaving);
 }
 
 static size_t count_looks_locked(const struct ebbi_bin *bin)
@@ -150,5 +143,7 @@ size_t ebbi_bin_purge(struct ebbi_store *store, unsigned size_class, bool everyt
 	}
 	ebbi_lock_release(&bin->lock);
 	ebbi_bin_destroy_leaving(store, &leaving);
+	if (EBBI_PARANOID)
+		ebbi_bin_check(store, size_class);
 	return purged;
 }

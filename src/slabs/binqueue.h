@@ -15,6 +15,11 @@ void ebbi_bin_add_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
 void ebbi_bin_drop_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
 /* To the queue that its number of free slots says. */
 void ebbi_bin_requeue_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
+/*
+ * After slots became free in `slab`: to the right queue, or, when it is empty now and another empty one
+ * is kept already, off the bin and onto `leaving`.
+ */
+void ebbi_bin_regain_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, struct ebbi_list *leaving);
 /* Onto the list of slabs that the next ebbi_bin_purge looks at. */
 void ebbi_bin_look_later_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
 /* Off that list. */
