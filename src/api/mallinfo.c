@@ -72,7 +72,8 @@ EBBI_EXPORT int malloc_info(int options, FILE *stream)
 		if (at->slabs != 0)
 			fprintf(stream, "<size from=\"%llu\" to=\"%llu\" total=\"%llu\" count=\"%llu\"/>\n",
 				(unsigned long long)at->size_bytes, (unsigned long long)at->size_bytes,
-				(unsigned long long)(at->free_slots * at->size_bytes), (unsigned long long)at->free_slots);
+				(unsigned long long)(at->free_slots * at->size_bytes),
+				(unsigned long long)at->free_slots);
 	}
 	fprintf(stream, "</sizes>\n<statistics>\n");
 #define EBB_STAT(name, unit, help) fprintf(stream, "<" #name ">%llu</" #name ">\n", (unsigned long long)snapshot.name);

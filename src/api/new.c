@@ -147,7 +147,7 @@ void *ebbi_new_array_aligned_nothrow(size_t bytes, size_t align_bytes, const voi
 }
 
 /* Every form of delete frees the block; what else it is told (a size, an alignment) says nothing new. */
-#define DELETE(suffix, mangled, ...)                         \
+#define DELETE(suffix, mangled, ...) \
 	void ebbi_delete_##suffix(__VA_ARGS__) NAME(mangled); \
 	void ebbi_delete_##suffix(__VA_ARGS__)
 

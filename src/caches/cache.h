@@ -26,9 +26,9 @@
 
 /* One size class; 32 bytes, two to a cache line. */
 struct ebbi_rack {
-	uint8_t count;  /* pointers in the stack; with bits read by statistics at any time, so stored relaxed */
-	uint8_t cap;    /* room in the stack; 0: not set up */
-	uint8_t step;   /* refills since the last drain, saturating */
+	uint8_t count; /* pointers in the stack; with bits read by statistics at any time, so stored relaxed */
+	uint8_t cap;   /* room in the stack; 0: not set up */
+	uint8_t step;  /* refills since the last drain, saturating */
 	uint8_t unused;
 	uint32_t magic; /* ebbi_sizes[].magic, here for the fast path */
 	void **slots;   /* the stack's bottom */
@@ -45,20 +45,20 @@ static inline size_t ebbi_rack_bytes(const struct ebbi_rack *rack, unsigned size
 struct ebbi_shelf {
 	struct ebbi_rack racks[EBBI_CLASSES];
 	void *first[EBBI_CLASSES][EBBI_STACK_FIRST]; /* where stacks start */
-	void *more[]; /* where they grow to, on pages that are touched only then */
+	void *more[];                                /* where they grow to, on pages that are touched only then */
 };
 
 struct ebbi_cache {
 	struct ebbi_handshake handshake;
-	struct ebbi_shelf *shelf;    /* set at birth */
-	struct ebbi_cache *next;     /* all caches; set at birth */
+	struct ebbi_shelf *shelf;     /* set at birth */
+	struct ebbi_cache *next;      /* all caches; set at birth */
 	struct ebbi_cache *next_free; /* caches without an owner; guarded by the registry's lock */
-	bool owned;                  /* guarded by the registry's lock */
-	bool full_check;             /* set at birth: option check:full */
-	bool drained;                /* relaxed: emptied, and not found touched since; a hint for sweeps */
-	void *spare;                 /* caches/nested.h */
+	bool owned;                   /* guarded by the registry's lock */
+	bool full_check;              /* set at birth: option check:full */
+	bool drained;                 /* relaxed: emptied, and not found touched since; a hint for sweeps */
+	void *spare;                  /* caches/nested.h */
 	unsigned spare_count;
-	size_t grown_bytes;          /* contents: what its stacks can hold beyond their first size */
+	size_t grown_bytes; /* contents: what its stacks can hold beyond their first size */
 } __attribute__((aligned(EBBI_CACHE_LINE)));
 
 /* What all caches share. */

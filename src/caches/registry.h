@@ -26,12 +26,12 @@ struct ebbi_registry {
 	bool keep_shelves;           /* set at boot: never give a shelf back (option purge:0) */
 	struct ebbi_lock lock;       /* guards the next two */
 	struct ebbi_cache *free;
-	unsigned owned;              /* counter: read without the lock */
-	struct ebbi_cache *all;      /* release when pushed, acquire when walked */
-	uint64_t drained;            /* relaxed: caches emptied for others */
-	uint64_t put_off;            /* relaxed: owners found inside */
-	uint64_t lost;               /* relaxed: left behind by a fork */
-	uint64_t deferred_frees;     /* relaxed */
+	unsigned owned;          /* counter: read without the lock */
+	struct ebbi_cache *all;  /* release when pushed, acquire when walked */
+	uint64_t drained;        /* relaxed: caches emptied for others */
+	uint64_t put_off;        /* relaxed: owners found inside */
+	uint64_t lost;           /* relaxed: left behind by a fork */
+	uint64_t deferred_frees; /* relaxed */
 };
 
 void ebbi_registry_init(struct ebbi_registry *registry, struct ebbi_store *store, struct ebbi_large *large);

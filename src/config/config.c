@@ -43,24 +43,12 @@ struct word {
 };
 
 static const struct word words[] = {
-	{"1", 1, KIND_BOOL},
-	{"true", 1, KIND_BOOL},
-	{"on", 1, KIND_BOOL},
-	{"yes", 1, KIND_BOOL},
-	{"0", 0, KIND_BOOL},
-	{"false", 0, KIND_BOOL},
-	{"off", 0, KIND_BOOL},
-	{"no", 0, KIND_BOOL},
-	{"", 1, KIND_TIME},
-	{"ns", 1, KIND_TIME},
-	{"us", 1000, KIND_TIME},
-	{"ms", 1000000, KIND_TIME},
-	{"s", 1000000000, KIND_TIME},
-	{"m", 60000000000, KIND_TIME},
-	{"", 1, KIND_SIZE},
-	{"K", 1u << 10, KIND_SIZE},
-	{"M", 1u << 20, KIND_SIZE},
-	{"G", 1u << 30, KIND_SIZE},
+	{"1", 1, KIND_BOOL},          {"true", 1, KIND_BOOL},        {"on", 1, KIND_BOOL},
+	{"yes", 1, KIND_BOOL},        {"0", 0, KIND_BOOL},           {"false", 0, KIND_BOOL},
+	{"off", 0, KIND_BOOL},        {"no", 0, KIND_BOOL},          {"", 1, KIND_TIME},
+	{"ns", 1, KIND_TIME},         {"us", 1000, KIND_TIME},       {"ms", 1000000, KIND_TIME},
+	{"s", 1000000000, KIND_TIME}, {"m", 60000000000, KIND_TIME}, {"", 1, KIND_SIZE},
+	{"K", 1u << 10, KIND_SIZE},   {"M", 1u << 20, KIND_SIZE},    {"G", 1u << 30, KIND_SIZE},
 #define EBB_OPTION(name, kind, standard, min, max, help)
 #define EBB_CHOICE(name, text, value) {#text, value, KIND_CHOICE_##name},
 #include "config/options.def"

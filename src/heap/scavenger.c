@@ -19,18 +19,18 @@
 enum { ASLEEP, AWAKE };
 
 static struct {
-	uint32_t word;      /* futex: ASLEEP or AWAKE; relaxed, see note() */
-	uint32_t tid;       /* cleared by the kernel when the thread is gone */
-	uint32_t process;   /* that started the thread; relaxed */
-	uint32_t user;      /* effective, of who woke the thread last; relaxed */
-	size_t owed_bytes;  /* relaxed: became free since the thread went to sleep */
-	uint32_t starting;  /* relaxed: 1 while somebody starts the thread */
-	uint32_t refused;   /* relaxed: 1 when it cannot be started */
-	uint32_t glances;   /* relaxed */
-	uint32_t notes;     /* relaxed: while there is no thread */
-	uint64_t last_look_ns; /* relaxed; looks from slow paths only */
-	uint64_t looks;     /* relaxed */
-	uint32_t ticking;   /* acquire/release: 1 while a slow path is in tick() */
+	uint32_t word;           /* futex: ASLEEP or AWAKE; relaxed, see note() */
+	uint32_t tid;            /* cleared by the kernel when the thread is gone */
+	uint32_t process;        /* that started the thread; relaxed */
+	uint32_t user;           /* effective, of who woke the thread last; relaxed */
+	size_t owed_bytes;       /* relaxed: became free since the thread went to sleep */
+	uint32_t starting;       /* relaxed: 1 while somebody starts the thread */
+	uint32_t refused;        /* relaxed: 1 when it cannot be started */
+	uint32_t glances;        /* relaxed */
+	uint32_t notes;          /* relaxed: while there is no thread */
+	uint64_t last_look_ns;   /* relaxed; looks from slow paths only */
+	uint64_t looks;          /* relaxed */
+	uint32_t ticking;        /* acquire/release: 1 while a slow path is in tick() */
 	struct ebbi_decay decay; /* whoever is in tick(): the thread, or the holder of `ticking` in its place */
 } scavenger;
 

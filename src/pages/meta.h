@@ -29,8 +29,8 @@ struct ebbi_meta {
 	struct ebbi_meta_chunk blocks;
 	struct ebbi_meta_chunk areas;
 	void *free[EBBI_META_BLOCK_MOST / EBBI_META_UNIT]; /* singly linked through the first word */
-	size_t used_bytes;   /* blocks handed out */
-	size_t mapped_bytes; /* chunks */
+	size_t used_bytes;                                 /* blocks handed out */
+	size_t mapped_bytes;                               /* chunks */
 };
 
 void ebbi_meta_init(struct ebbi_meta *meta, const struct ebbi_vm *vm, size_t page_bytes);

@@ -193,7 +193,8 @@ static unsigned collect_locked(struct ebbi_pages *pages, bool everything, unsign
 					return collected;
 				ebbi_run_remove_locked(pages, run, count);
 				ebbi_pagemap_set(run, ebbi_entry_run(EBBI_KIND_PURGING, count));
-				ebbi_pagemap_set(PAGE_ADDRESS(run, count - 1), ebbi_entry_run(EBBI_KIND_PURGING, count));
+				ebbi_pagemap_set(PAGE_ADDRESS(run, count - 1),
+						 ebbi_entry_run(EBBI_KIND_PURGING, count));
 				batch[collected++] = (struct purging){run, count};
 			} else {
 				ebbi_run_age_locked(run, count);

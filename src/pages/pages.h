@@ -41,8 +41,8 @@ struct ebbi_run_bins {
 };
 
 struct ebbi_pages {
-	const struct ebbi_vm *vm; /* set at boot */
-	size_t unit_pages;        /* 4 KiB pages in a page of the kernel; set at boot */
+	const struct ebbi_vm *vm;     /* set at boot */
+	size_t unit_pages;            /* 4 KiB pages in a page of the kernel; set at boot */
 	enum ebbi_huge_advice advice; /* set at boot */
 
 	struct ebbi_lock grow_lock; /* guards the four below, with `lock` for those also read under it */
@@ -52,17 +52,17 @@ struct ebbi_pages {
 	struct ebbi_lock lock; /* guards all that follows */
 	struct ebbi_run_bins dirty;
 	struct ebbi_run_bins clean;
-	uintptr_t wild_start;     /* the wilderness: committed, never used */
+	uintptr_t wild_start; /* the wilderness: committed, never used */
 	uintptr_t wild_end;
-	uintptr_t region_end;     /* reserved behind the wilderness, up to here */
-	size_t dirty_pages;       /* resident pages in free runs */
-	size_t live_pages;        /* pages in runs that were handed out; counter */
-	size_t mapped_bytes;      /* reserved regions */
-	uint64_t purged_pages;    /* given back since the start; counter */
+	uintptr_t region_end;  /* reserved behind the wilderness, up to here */
+	size_t dirty_pages;    /* resident pages in free runs */
+	size_t live_pages;     /* pages in runs that were handed out; counter */
+	size_t mapped_bytes;   /* reserved regions */
+	uint64_t purged_pages; /* given back since the start; counter */
 	uint64_t purge_calls;
 	uint64_t map_calls;
-	unsigned takes;           /* relaxed, without the lock; counted in paranoid builds alone */
-	uint64_t purge_refused;   /* purges the kernel refused; counter: these three are read without the lock */
+	unsigned takes;         /* relaxed, without the lock; counted in paranoid builds alone */
+	uint64_t purge_refused; /* purges the kernel refused; counter: these three are read without the lock */
 };
 
 /* Called once, before any other thread may use `pages`. Makes no kernel call. */

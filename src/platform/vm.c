@@ -81,7 +81,8 @@ static int map_aligned(size_t bytes, size_t align_bytes, int rights, void **ret_
 		if (start > (size_t)base)
 			(void)ebbi_syscall2(SYS_munmap, base, (long)(start - (size_t)base));
 		if ((size_t)base + wide > start + bytes)
-			(void)ebbi_syscall2(SYS_munmap, (long)(start + bytes), (long)((size_t)base + wide - start - bytes));
+			(void)ebbi_syscall2(SYS_munmap, (long)(start + bytes),
+					    (long)((size_t)base + wide - start - bytes));
 		base = (long)start;
 	}
 	name_mapping(base, bytes);

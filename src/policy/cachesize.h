@@ -12,7 +12,7 @@
 
 #include "base/bits.h"
 
-#define EBBI_STACK_FIRST 8u  /* pointers in the cache's first page, per class */
+#define EBBI_STACK_FIRST 8u /* pointers in the cache's first page, per class */
 #define EBBI_STACK_MOST 128u
 #define EBBI_CLAIM_MOST 64u
 

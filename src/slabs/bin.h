@@ -25,18 +25,18 @@
 #define EBBI_GIVE_MOST 128u
 
 struct ebbi_bin {
-	struct ebbi_lock lock; /* guards all that follows */
-	unsigned size_class;   /* set at boot */
-	unsigned unit_pages;   /* as in struct ebbi_pages; set at boot */
+	struct ebbi_lock lock;                    /* guards all that follows */
+	unsigned size_class;                      /* set at boot */
+	unsigned unit_pages;                      /* as in struct ebbi_pages; set at boot */
 	struct ebbi_list queues[EBBI_BIN_QUEUES]; /* fullest slabs in the first */
-	struct ebbi_list look;   /* slabs in which slots became free since the last look, or that age */
-	unsigned empty_slabs;    /* on the queues */
+	struct ebbi_list look; /* slabs in which slots became free since the last look, or that age */
+	unsigned empty_slabs;  /* on the queues */
 	size_t slabs;
 	size_t used_slots;
 	size_t resident_pages;
-	size_t hole_pages;       /* as of the last look */
-	uint64_t refault_pages;  /* read without the lock: counter */
-	uint64_t refills;        /* ebbi_bin_take calls; counter, too */
+	size_t hole_pages;      /* as of the last look */
+	uint64_t refault_pages; /* read without the lock: counter */
+	uint64_t refills;       /* ebbi_bin_take calls; counter, too */
 } __attribute__((aligned(EBBI_CACHE_LINE)));
 
 /* The bins with what they stand on. */

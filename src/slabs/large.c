@@ -96,7 +96,8 @@ static bool retained_put(struct ebbi_large *large, uintptr_t base, size_t pages)
 	return kept;
 }
 
-static int mapping_new(struct ebbi_large *large, size_t pages, size_t align_bytes, enum ebbi_kind kind, uintptr_t *ret_base)
+static int mapping_new(struct ebbi_large *large, size_t pages, size_t align_bytes, enum ebbi_kind kind,
+		       uintptr_t *ret_base)
 {
 	const struct ebbi_vm *vm = large->store->pages.vm;
 	size_t bytes = pages << EBBI_PAGE_SHIFT;

@@ -35,11 +35,11 @@ struct ebbi_large {
 	struct ebbi_lock lock;    /* rank PAGES; guards the next three */
 	struct ebbi_retained retained[EBBI_RETAIN_SLOTS];
 	unsigned retained_count;
-	size_t retained_pages;    /* counter: read without the lock */
-	size_t run_pages;     /* relaxed: live, in runs */
-	size_t mapping_pages; /* relaxed: live, in mappings */
-	uint64_t blocks_made; /* relaxed */
-	uint64_t map_calls;   /* relaxed */
+	size_t retained_pages;  /* counter: read without the lock */
+	size_t run_pages;       /* relaxed: live, in runs */
+	size_t mapping_pages;   /* relaxed: live, in mappings */
+	uint64_t blocks_made;   /* relaxed */
+	uint64_t map_calls;     /* relaxed */
 	uint64_t refault_pages; /* relaxed */
 };
 

@@ -3,12 +3,12 @@
 #define MAGIC(bytes) (UINT32_MAX / (bytes) + 1)
 
 const struct ebbi_size ebbi_sizes[EBBI_CLASSES] = {
-#define EBBI_SIZE(size_bytes, size_pages)                          \
-	[EBBI_CLASS_##size_bytes] = {                              \
-		.bytes = (size_bytes),                             \
-		.magic = MAGIC(size_bytes),                        \
+#define EBBI_SIZE(size_bytes, size_pages) \
+	[EBBI_CLASS_##size_bytes] = { \
+		.bytes = (size_bytes), \
+		.magic = MAGIC(size_bytes), \
 		.slots = (uint16_t)((size_pages)*4096 / (size_bytes)), \
-		.slab_pages = (size_pages),                        \
+		.slab_pages = (size_pages), \
 	},
 #include "slabs/sizes.def"
 #undef EBBI_SIZE
@@ -17,11 +17,11 @@ const struct ebbi_size ebbi_sizes[EBBI_CLASSES] = {
 #define UP_TO(size_class, first, last) [(first) / 16 ...(last) / 16] = (size_class)
 
 const uint8_t ebbi_class_table[EBBI_CLASS_TABLE_MOST / 16 + 1] = {
-	UP_TO(EBBI_CLASS_16, 0, 16),	  UP_TO(EBBI_CLASS_32, 32, 32),	    UP_TO(EBBI_CLASS_48, 48, 48),
-	UP_TO(EBBI_CLASS_64, 64, 64),	  UP_TO(EBBI_CLASS_80, 80, 80),	    UP_TO(EBBI_CLASS_96, 96, 96),
-	UP_TO(EBBI_CLASS_112, 112, 112),  UP_TO(EBBI_CLASS_128, 128, 128),  UP_TO(EBBI_CLASS_160, 144, 160),
-	UP_TO(EBBI_CLASS_192, 176, 192),  UP_TO(EBBI_CLASS_224, 208, 224),  UP_TO(EBBI_CLASS_256, 240, 256),
-	UP_TO(EBBI_CLASS_320, 272, 320),  UP_TO(EBBI_CLASS_384, 336, 384),  UP_TO(EBBI_CLASS_448, 400, 448),
-	UP_TO(EBBI_CLASS_512, 464, 512),  UP_TO(EBBI_CLASS_640, 528, 640),  UP_TO(EBBI_CLASS_768, 656, 768),
-	UP_TO(EBBI_CLASS_896, 784, 896),  UP_TO(EBBI_CLASS_1024, 912, 1024),
+	UP_TO(EBBI_CLASS_16, 0, 16),     UP_TO(EBBI_CLASS_32, 32, 32),      UP_TO(EBBI_CLASS_48, 48, 48),
+	UP_TO(EBBI_CLASS_64, 64, 64),    UP_TO(EBBI_CLASS_80, 80, 80),      UP_TO(EBBI_CLASS_96, 96, 96),
+	UP_TO(EBBI_CLASS_112, 112, 112), UP_TO(EBBI_CLASS_128, 128, 128),   UP_TO(EBBI_CLASS_160, 144, 160),
+	UP_TO(EBBI_CLASS_192, 176, 192), UP_TO(EBBI_CLASS_224, 208, 224),   UP_TO(EBBI_CLASS_256, 240, 256),
+	UP_TO(EBBI_CLASS_320, 272, 320), UP_TO(EBBI_CLASS_384, 336, 384),   UP_TO(EBBI_CLASS_448, 400, 448),
+	UP_TO(EBBI_CLASS_512, 464, 512), UP_TO(EBBI_CLASS_640, 528, 640),   UP_TO(EBBI_CLASS_768, 656, 768),
+	UP_TO(EBBI_CLASS_896, 784, 896), UP_TO(EBBI_CLASS_1024, 912, 1024),
 };

@@ -28,14 +28,14 @@ struct ebbi_slab {
 	uint16_t nfree;
 	uint16_t settle_at; /* slabs/bin.c has something to do when nfree gets here */
 	uint8_t size_class;
-	uint8_t first_word; /* no free slot lies in a word before this one */
-	uint8_t queue;      /* of the bin, EBBI_SLAB_QUEUE_NONE when on none */
-	uint8_t hole_pages; /* resident pages without a slot that is out, as counted at the last look */
+	uint8_t first_word;    /* no free slot lies in a word before this one */
+	uint8_t queue;         /* of the bin, EBBI_SLAB_QUEUE_NONE when on none */
+	uint8_t hole_pages;    /* resident pages without a slot that is out, as counted at the last look */
 	struct ebbi_list link; /* on a queue of the bin */
 	struct ebbi_list look; /* on the bin's list of slabs to look at, or on none */
-	uint64_t resident; /* pages that may hold memory */
-	uint64_t aged;     /* were resident and wholly free at the last look, and not used since */
-	uint64_t purged;   /* given back and not used since */
+	uint64_t resident;     /* pages that may hold memory */
+	uint64_t aged;         /* were resident and wholly free at the last look, and not used since */
+	uint64_t purged;       /* given back and not used since */
 	uint64_t free[];
 };
 

@@ -74,7 +74,8 @@ static void add_pages(struct ebb_snapshot *snapshot)
 	ebbi_lock_release(&pages->lock);
 	dirty += ebbi_load_relaxed(&large->retained_pages);
 	snapshot->live_large_bytes =
-		(uint64_t)(ebbi_load_relaxed(&large->run_pages) + ebbi_load_relaxed(&large->mapping_pages)) << EBBI_PAGE_SHIFT;
+		(uint64_t)(ebbi_load_relaxed(&large->run_pages) + ebbi_load_relaxed(&large->mapping_pages))
+		<< EBBI_PAGE_SHIFT;
 	snapshot->held_run_bytes = dirty << EBBI_PAGE_SHIFT;
 	snapshot->live_bytes += snapshot->live_large_bytes;
 	snapshot->resident_bytes += snapshot->live_large_bytes + snapshot->held_run_bytes;
