@@ -4,6 +4,7 @@
  *   dlopen local LIBEBB      libebb itself is loaded at run time into a process that has another malloc
  *   dlopen tls HOG LIBEBB    ... when little static TLS is left
  *   dlopen hog HOG           the hog is loaded under a preloaded libebb
+ *   dlopen other PLUGIN      the plugin is loaded into a namespace of its own, with a libc of its own
  */
 #include "check.h"
 
@@ -137,9 +138,36 @@ static void test_tls(const char *hog, const char *path)
 	check_join(check_thread(use_second_allocator, NULL));
 }
 
+/* Its text stays its own: what another C library allocated, that one must free. */
+static void test_other(const char *path)
+{
+	void *library = dlmopen(LM_ID_NEWLM, path, RTLD_NOW);
+
+	CHECK(library != NULL, "%s", dlerror());
+	text_fn *text = (text_fn *)symbol_of(library, "plugin_text");
+	allocate_fn *allocate = (allocate_fn *)symbol_of(library, "plugin_allocate");
+	free_fn *plugin_free = (free_fn *)symbol_of(library, "plugin_free");
+	CHECK(strcmp(text(), "from the plugin") == 0, "the constructor's text");
+	for (unsigned i = 1; i < 2000; i++) {
+		uint8_t *theirs = allocate(i * 20);
+		uint8_t *ours = hide(malloc(i * 20));
+
+		pattern_fill(theirs, i * 20, i);
+		pattern_fill(ours, i * 20, i + 1);
+		PATTERN_CHECK(theirs, i * 20, i);
+		PATTERN_CHECK(ours, i * 20, i + 1);
+		plugin_free(theirs);
+		free(ours);
+	}
+	CHECK(dlclose(library) == 0, "%s", dlerror());
+}
+
 int main(int argc, char **argv)
 {
-	if (argc == 3 && strcmp(argv[1], "local") == 0) {
+	if (argc == 3 && strcmp(argv[1], "other") == 0) {
+		check_allocator();
+		test_other(argv[2]);
+	} else if (argc == 3 && strcmp(argv[1], "local") == 0) {
 		test_local(argv[2]);
 	} else if (argc == 4 && strcmp(argv[1], "tls") == 0) {
 		test_tls(argv[2], argv[3]);
