@@ -52,6 +52,12 @@ port=$(cat "$scratch/port")
 run 1 --quick --port "$port"
 grep -q "^demo: port $port of 127.0.0.1 is in use" "$scratch/err" || fail "no word about the taken port"
 
+mkdir "$scratch/bin"
+printf '#!/bin/sh\necho Filesystem\necho none 99999 89999 9999 90 /\n' >"$scratch/bin/df"
+chmod +x "$scratch/bin/df"
+PATH=$scratch/bin:$PATH run 1 --quick
+grep -q "^demo: low disk: 9 MiB free in $scratch/keep, 100 are needed" "$scratch/err" || fail "no word about the low disk"
+
 # A shell full of tuning changes nothing.
 export RUBY_GC_MALLOC_LIMIT=1 RUBYOPT=-w MALLOC_ARENA_MAX=1 MALLOC_CONF=nonsense:1 WEB_CONCURRENCY=3 EBB_CONF=nonsense:1
 run 0 --quick
