@@ -4,6 +4,7 @@
 #   odd.sh daemon   double fork, every descriptor closed, then work
 #   odd.sh jail     chroot to an empty directory, rights given away
 #   odd.sh tls      libraries with static TLS opened late: as many fit as without us
+#   odd.sh deep     a library opened with RTLD_DEEPBIND, which then looks malloc up in libc first
 #   odd.sh audit    LD_AUDIT beside LD_PRELOAD
 #   odd.sh env      an empty environment: with and without us in it
 #   odd.sh rights   setpriv, su, runuser and a user change in perl, as root
@@ -59,6 +60,14 @@ tls() {
 	[[ $expected =~ ^opened=[1-9][0-9]?\ wrong=0$ ]] || fail "the test itself does not work: $expected"
 	assert_equal "with us" "$expected" "$(witnessed "$log" "$EBB_HELPERS/tlshost" "${libraries[@]}")"
 	assert_witnessed "$log" tlshost
+}
+
+deep() {
+	# It is not there under its bare name: only the program's own RUNPATH leads to it.
+	assert_equal "without us" "deep 3003" "$(cd / && "$EBB_HELPERS/deephost" deeplib.so)"
+	witnessed "$log" "$EBB_HELPERS/deephost" deeplib.so >deep.out || fail "deephost ended with status $?"
+	assert_equal "with us" "deep 3003" "$(cat deep.out)"
+	assert_witnessed "$log" deephost
 }
 
 audit() {
@@ -152,6 +161,7 @@ case $1 in
 daemon) daemonize ;;
 jail) jail ;;
 tls) tls ;;
+deep) deep ;;
 audit) audit ;;
 env) environment ;;
 rights) rights ;;
