@@ -14,16 +14,17 @@ int main(int argc, char **argv)
 	void *library = argc > 1 ? dlopen(argv[1], RTLD_LAZY | RTLD_GLOBAL | RTLD_DEEPBIND) : NULL;
 	char *(*take)(char *);
 	const char *(*name)(void);
-	char *text = (char *)malloc(4);
+	char *text;
 
-	if (!library || !text) {
-		fprintf(stderr, "%s\n", library ? "no memory" : dlerror());
+	if (!library) {
+		fprintf(stderr, "%s\n", dlerror());
 		return 1;
 	}
 	*(void **)&take = dlsym(library, "deep_take");
 	*(void **)&name = dlsym(library, "deep_name");
-	if (!take || !name)
-		return 1;
+	text = (char *)malloc(4);
+	if (!take || !name || !text)
+		abort();
 	memcpy(text, "abc", 4);
 	for (int i = 0; i < 3000 && text; i++) {
 		text = take(text);
