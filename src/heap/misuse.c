@@ -27,7 +27,7 @@ static _Noreturn void explain(const char *what, const void *pointer)
 		uint64_t entry = ebbi_pagemap_get(page);
 		unsigned kind = ebbi_entry_kind(entry);
 
-		if (kind == EBBI_KIND_NONE)
+		if (kind == EBBI_KIND_NONE || kind == EBBI_KIND_LINK)
 			continue;
 		if (kind < EBBI_CLASSES || ebbi_entry_run_pages(entry) < walked)
 			break;

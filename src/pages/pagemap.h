@@ -26,6 +26,7 @@
  *   PURGING  | first and last page of a free run that is being given back: its pages (40)
  *   RUN      | first page of a block of pages handed to the program: its pages (40)
  *   MAPPING  | first page of a block with a mapping of its own: its pages (40)
+ *   LINK     | second or third page of a free run: number of the first page of a neighbour in its bin (40)
  *   NESTED   | as MAPPING, made for a signal handler that interrupted the allocator
  */
 #ifndef EBBI_PAGES_PAGEMAP_H
@@ -50,6 +51,7 @@ enum ebbi_kind {
 	EBBI_KIND_RUN = 0xe2,
 	EBBI_KIND_MAPPING = 0xe3,
 	EBBI_KIND_NESTED = 0xe4,
+	EBBI_KIND_LINK = 0xe5,
 };
 
 /* What is known of a page that no slab owns. */

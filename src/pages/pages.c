@@ -183,7 +183,7 @@ static unsigned collect_locked(struct ebbi_pages *pages, bool everything, unsign
 		uintptr_t run = pages->dirty.first[*bin];
 
 		while (run != 0) {
-			uintptr_t next = ebbi_pagemap_links(run)->next;
+			uintptr_t next = ebbi_run_next_locked(run);
 			size_t count = ebbi_entry_run_pages(ebbi_pagemap_get(run));
 
 			if (everything)
@@ -272,7 +272,7 @@ static void check_bins(struct ebbi_pages *pages, struct ebbi_run_bins *bins, boo
 
 		if ((bins->first[bin] != 0) != ((bins->nonempty[bin / 64] >> bin % 64 & 1) != 0))
 			ebbi_report_internal("a run bin's bit does not match its list");
-		for (uintptr_t run = bins->first[bin]; run != 0; run = ebbi_pagemap_links(run)->next) {
+		for (uintptr_t run = bins->first[bin]; run != 0; run = ebbi_run_next_locked(run)) {
 			uint64_t entry = ebbi_pagemap_get(run);
 			size_t count = ebbi_entry_run_pages(entry);
 			size_t here = ebbi_pagemap_bits_count(EBBI_PAGE_RESIDENT, run, count);
@@ -283,7 +283,7 @@ static void check_bins(struct ebbi_pages *pages, struct ebbi_run_bins *bins, boo
 				ebbi_report_internal("the ends of a free run differ");
 			if (ebbi_entry_kind(ebbi_pagemap_get(PAGE_ADDRESS(run, count))) == EBBI_KIND_FREE)
 				ebbi_report_internal("two free runs touch");
-			if (ebbi_pagemap_links(run)->prev != previous || (here > 0) != dirty)
+			if (ebbi_run_prev_locked(run) != previous || (here > 0) != dirty)
 				ebbi_report_internal("a free run is linked wrongly or in the wrong set");
 			*resident += here;
 			previous = run;

@@ -23,40 +23,91 @@ static bool is_dirty(uintptr_t base, size_t count)
 	return ebbi_pagemap_bits_next(EBBI_PAGE_RESIDENT, &base, &count, &start, &length);
 }
 
+/*
+ * A run's links lie in the entries of its second and third page, which mean nothing otherwise; so they cost
+ * no memory of their own. Runs too short for that have a place in the leaf.
+ */
+#define LINKED_INSIDE_LEAST 4u
+
+enum link { LINK_NEXT, LINK_PREV };
+
+static uintptr_t page_at(uintptr_t base, size_t index)
+{
+	return base + ((uintptr_t)index << EBBI_PAGE_SHIFT);
+}
+
+static uintptr_t link_get(uintptr_t run, enum link link)
+{
+	struct ebbi_run_links *links;
+
+	if (ebbi_entry_run_pages(ebbi_pagemap_get(run)) >= LINKED_INSIDE_LEAST)
+		return ebbi_entry_run_pages(ebbi_pagemap_get(page_at(run, 1u + link))) << EBBI_PAGE_SHIFT;
+	links = ebbi_pagemap_links(run);
+	return link == LINK_NEXT ? links->next : links->prev;
+}
+
+static void link_set(uintptr_t run, enum link link, uintptr_t value)
+{
+	struct ebbi_run_links *links;
+
+	if (ebbi_entry_run_pages(ebbi_pagemap_get(run)) >= LINKED_INSIDE_LEAST) {
+		ebbi_pagemap_set(page_at(run, 1u + link), ebbi_entry_run(EBBI_KIND_LINK, value >> EBBI_PAGE_SHIFT));
+		return;
+	}
+	links = ebbi_pagemap_links(run);
+	if (link == LINK_NEXT)
+		links->next = value;
+	else
+		links->prev = value;
+}
+
+uintptr_t ebbi_run_next_locked(uintptr_t run)
+{
+	return link_get(run, LINK_NEXT);
+}
+
+uintptr_t ebbi_run_prev_locked(uintptr_t run)
+{
+	return link_get(run, LINK_PREV);
+}
+
 void ebbi_run_insert_locked(struct ebbi_pages *pages, uintptr_t base, size_t count)
 {
 	struct ebbi_run_bins *bins = is_dirty(base, count) ? &pages->dirty : &pages->clean;
-	struct ebbi_run_links *links = ebbi_pagemap_links(base);
 	unsigned bin = ebbi_run_bin(count);
+	uintptr_t next = bins->first[bin];
 
-	links->prev = 0;
-	links->next = bins->first[bin];
-	if (links->next != 0)
-		ebbi_pagemap_links(links->next)->prev = base;
+	ebbi_pagemap_set(base, ebbi_entry_run(EBBI_KIND_FREE, count));
+	ebbi_pagemap_set(page_at(base, count - 1), ebbi_entry_run(EBBI_KIND_FREE, count));
+	link_set(base, LINK_PREV, 0);
+	link_set(base, LINK_NEXT, next);
+	if (next != 0)
+		link_set(next, LINK_PREV, base);
 	bins->first[bin] = base;
 	bins->nonempty[bin / 64] |= (uint64_t)1 << bin % 64;
-	ebbi_pagemap_set(base, ebbi_entry_run(EBBI_KIND_FREE, count));
-	ebbi_pagemap_set(base + ((uintptr_t)(count - 1) << EBBI_PAGE_SHIFT), ebbi_entry_run(EBBI_KIND_FREE, count));
 }
 
 void ebbi_run_remove_locked(struct ebbi_pages *pages, uintptr_t base, size_t count)
 {
-	struct ebbi_run_links *links = ebbi_pagemap_links(base);
 	unsigned bin = ebbi_run_bin(count);
+	uintptr_t next = link_get(base, LINK_NEXT);
+	uintptr_t prev = link_get(base, LINK_PREV);
 
-	if (links->prev != 0) {
-		ebbi_pagemap_links(links->prev)->next = links->next;
+	if (prev != 0) {
+		link_set(prev, LINK_NEXT, next);
 	} else {
 		struct ebbi_run_bins *bins = pages->dirty.first[bin] == base ? &pages->dirty : &pages->clean;
 
-		bins->first[bin] = links->next;
-		if (links->next == 0)
+		bins->first[bin] = next;
+		if (next == 0)
 			bins->nonempty[bin / 64] &= ~((uint64_t)1 << bin % 64);
 	}
-	if (links->next != 0)
-		ebbi_pagemap_links(links->next)->prev = links->prev;
+	if (next != 0)
+		link_set(next, LINK_PREV, prev);
+	if (count >= LINKED_INSIDE_LEAST)
+		ebbi_pagemap_clear(page_at(base, 1), 2);
 	ebbi_pagemap_set(base, 0);
-	ebbi_pagemap_set(base + ((uintptr_t)(count - 1) << EBBI_PAGE_SHIFT), 0);
+	ebbi_pagemap_set(page_at(base, count - 1), 0);
 }
 
 void ebbi_run_insert_merged_locked(struct ebbi_pages *pages, uintptr_t base, size_t count)
@@ -95,7 +146,7 @@ static bool find_in_bin(const struct ebbi_run_bins *bins, unsigned bin, size_t c
 			best = have;
 			best_run = run;
 		}
-		run = ebbi_pagemap_links(run)->next;
+		run = link_get(run, LINK_NEXT);
 	}
 	if (best_run == 0)
 		return false;

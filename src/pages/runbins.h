@@ -19,6 +19,10 @@ void ebbi_run_insert_locked(struct ebbi_pages *pages, uintptr_t base, size_t cou
 /* The same after merging with free neighbours. */
 void ebbi_run_insert_merged_locked(struct ebbi_pages *pages, uintptr_t base, size_t count);
 
+/* The neighbours of a run in its bin, 0 at the ends. */
+uintptr_t ebbi_run_next_locked(uintptr_t run);
+uintptr_t ebbi_run_prev_locked(uintptr_t run);
+
 /* Out of its bin; both ends' entries are cleared. */
 void ebbi_run_remove_locked(struct ebbi_pages *pages, uintptr_t base, size_t count);
 
