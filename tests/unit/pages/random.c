@@ -208,7 +208,7 @@ static void run_steps(size_t page_bytes, unsigned per_mille, unsigned steps)
 }
 
 static uint64_t seed = 1;
-static unsigned steps = 6000;
+static unsigned steps = EBBI_TSAN || EBBI_ASAN ? 1000 : 6000;
 
 TEST(random)
 {

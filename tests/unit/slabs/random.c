@@ -184,7 +184,7 @@ static void run_steps(size_t page_bytes, unsigned per_mille, unsigned steps)
 }
 
 static uint64_t seed = 1;
-static unsigned steps = 5000;
+static unsigned steps = EBBI_TSAN || EBBI_ASAN ? 1500 : 5000;
 
 TEST(random)
 {
