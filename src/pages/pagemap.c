@@ -199,6 +199,22 @@ bool ebbi_pagemap_bits_next(enum ebbi_page_bit bit, uintptr_t *base, size_t *pag
 	return true;
 }
 
+void ebbi_pagemap_forget(const struct ebbi_vm *vm, size_t page_bytes, uintptr_t base, size_t pages)
+{
+	while (pages > 0) {
+		size_t index = index_of(base);
+		size_t here = ebbi_min_size(pages, EBBI_LEAF_PAGES - index);
+		uint64_t *entries = &leaf_of(base)->entries[index];
+		uintptr_t start = ebbi_round_up((uintptr_t)entries, page_bytes);
+		uintptr_t end = ebbi_round_down((uintptr_t)(entries + here), page_bytes);
+
+		if (end > start)
+			(void)vm->purge((void *)start, end - start);
+		base += (uintptr_t)here << EBBI_PAGE_SHIFT;
+		pages -= here;
+	}
+}
+
 size_t ebbi_pagemap_mapped_bytes(void)
 {
 	return ebbi_load_relaxed(&leaves_mapped) * LEAF_BYTES;

@@ -153,6 +153,12 @@ void ebbi_pagemap_bits_store(enum ebbi_page_bit bit, uintptr_t base, unsigned pa
 bool ebbi_pagemap_bits_next(enum ebbi_page_bit bit, uintptr_t *base, size_t *pages, uintptr_t *ret_start,
 			    size_t *ret_pages);
 
+/*
+ * Give the memory of entries back where they are all 0 and nobody writes them: the inside of a free run
+ * that its bin does not know at the moment. Readers see 0 as before. A kernel call; no lock may be held.
+ */
+void ebbi_pagemap_forget(const struct ebbi_vm *vm, size_t page_bytes, uintptr_t base, size_t pages);
+
 /* Address space the leaves take, in bytes. */
 size_t ebbi_pagemap_mapped_bytes(void);
 

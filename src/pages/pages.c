@@ -8,6 +8,9 @@
 
 #define CHECK_EVERY 1024u
 
+/* A purged run of this many pages gives the memory of its page map entries back: 8 KiB of them and more. */
+#define FORGET_LEAST_PAGES 1024u
+
 #define PAGE_ADDRESS(base, index) ((base) + ((uintptr_t)(index) << EBBI_PAGE_SHIFT))
 
 void ebbi_pages_init(struct ebbi_pages *pages, const struct ebbi_vm *vm, size_t page_bytes,
@@ -230,6 +233,9 @@ static size_t purge_run(struct ebbi_pages *pages, const struct purging *run)
 			purged += length;
 		}
 	}
+	if (purged > 0 && run->count >= FORGET_LEAST_PAGES)
+		ebbi_pagemap_forget(pages->vm, pages->unit_pages << EBBI_PAGE_SHIFT, PAGE_ADDRESS(run->base, 1),
+				    run->count - 2);
 	return purged;
 }
 
