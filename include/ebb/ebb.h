@@ -34,11 +34,11 @@ extern "C" {
 
 /* One size class. */
 struct ebb_class {
-	uint64_t size_bytes; /* slot size; 0 ends the list */
-	uint64_t slabs;      /* slabs cut into such slots */
-	uint64_t live_slots; /* handed to the program */
+	uint64_t size_bytes;   /* slot size; 0 ends the list */
+	uint64_t slabs;        /* slabs cut into such slots */
+	uint64_t live_slots;   /* handed to the program */
 	uint64_t cached_slots; /* in threads' caches */
-	uint64_t free_slots; /* free in the slabs, resident or not */
+	uint64_t free_slots;   /* free in the slabs, resident or not */
 };
 
 /*
