@@ -261,6 +261,8 @@ const struct ebbi_vm fake_vm = {
 
 void fake_vm_reset(size_t bytes)
 {
+	unsigned kept = 0;
+
 	(void)pthread_mutex_lock(&mutex);
 	/*
 	 * Emptied but not unmapped: the page map still has entries for these addresses. What `map` gave stays as it
@@ -271,9 +273,14 @@ void fake_vm_reset(size_t bytes)
 		    mmap((void *)ranges[i].base, ranges[i].bytes, PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
 			abort();
-		(void)munmap(ranges[i].committed, ranges[i].bytes / REAL_PAGE);
 	}
-	range_count = 0;
+	for (unsigned i = 0; i < range_count; i++) {
+		if (ranges[i].reserved)
+			(void)munmap(ranges[i].committed, ranges[i].bytes / REAL_PAGE);
+		else
+			ranges[kept++] = ranges[i]; /* may be purged in a later case */
+	}
+	range_count = kept;
 	memset(plans, 0, sizeof(plans));
 	random_ops = 0;
 	page_bytes = bytes;
