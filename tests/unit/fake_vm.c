@@ -123,6 +123,24 @@ static bool committed(const struct range *range, uintptr_t base, size_t bytes)
 	return true;
 }
 
+/* As above for memory that may lie in several ranges, one right behind the other: free runs merge across regions. */
+static bool all_committed(uintptr_t base, size_t bytes)
+{
+	while (bytes > 0) {
+		struct range *range = range_of(base, 1);
+		size_t here;
+
+		if (range == NULL)
+			return false;
+		here = ebbi_min_size(bytes, range->bytes - (base - range->base));
+		if (!committed(range, base, here))
+			return false;
+		base += here;
+		bytes -= here;
+	}
+	return true;
+}
+
 /* Aligned real memory, as a range. */
 static int take(enum fake_op op, size_t bytes, size_t align_bytes, int rights, void **ret_base)
 {
@@ -183,9 +201,8 @@ static int fake_commit(void *base, size_t bytes)
 static int fake_purge(void *base, size_t bytes)
 {
 	bool refuse = begin(FAKE_PURGE, (uintptr_t)base, bytes);
-	struct range *range = range_of((uintptr_t)base, bytes);
 
-	if (range == NULL || !committed(range, (uintptr_t)base, bytes))
+	if (!all_committed((uintptr_t)base, bytes))
 		die(FAKE_PURGE, "not committed memory", (uintptr_t)base, bytes);
 	if (refuse)
 		return done(-EINVAL);
@@ -373,12 +390,10 @@ size_t fake_vm_reserved_bytes(void)
 
 bool fake_vm_is_committed(uintptr_t base, size_t bytes)
 {
-	struct range *range;
 	bool is;
 
 	(void)pthread_mutex_lock(&mutex);
-	range = range_of(base, bytes);
-	is = range != NULL && committed(range, base, bytes);
+	is = all_committed(base, bytes);
 	(void)pthread_mutex_unlock(&mutex);
 	return is;
 }

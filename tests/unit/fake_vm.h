@@ -43,7 +43,7 @@ size_t fake_vm_resident_pages(uintptr_t base, size_t bytes);
 /* Bytes committed in all ranges, and bytes of all ranges. */
 size_t fake_vm_committed_bytes(void);
 size_t fake_vm_reserved_bytes(void);
-/* The range lies in one that was handed out and is committed. */
+/* All of it was handed out and is committed. */
 bool fake_vm_is_committed(uintptr_t base, size_t bytes);
 
 #endif
