@@ -18,6 +18,7 @@ void ebbi_heap_fork_prepare(void)
 		ebbi_thread_self.nested_forks++;
 		return;
 	}
+	ebbi_lock_acquire(&store->pages.purge_lock);
 	for (unsigned size_class = 0; size_class < EBBI_CLASSES; size_class++)
 		ebbi_lock_acquire_group(&store->bins[size_class].lock);
 	ebbi_lock_acquire(&store->pages.grow_lock);
@@ -45,6 +46,7 @@ static void release(void)
 	ebbi_lock_release(&store->pages.grow_lock);
 	for (unsigned size_class = EBBI_CLASSES; size_class-- > 0;)
 		ebbi_lock_release(&store->bins[size_class].lock);
+	ebbi_lock_release(&store->pages.purge_lock);
 }
 
 void ebbi_heap_fork_parent(void)

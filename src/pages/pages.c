@@ -21,6 +21,7 @@ void ebbi_pages_init(struct ebbi_pages *pages, const struct ebbi_vm *vm, size_t 
 	pages->advice = advice;
 	pages->next_region_bytes = 0;
 	pages->next_commit_bytes = 0;
+	ebbi_lock_init(&pages->purge_lock, EBBI_RANK_PURGE);
 	ebbi_lock_init(&pages->grow_lock, EBBI_RANK_GROW);
 	ebbi_lock_init(&pages->lock, EBBI_RANK_PAGES);
 }
@@ -249,6 +250,7 @@ size_t ebbi_pages_purge(struct ebbi_pages *pages, bool everything, size_t *ret_l
 
 	do {
 		before = purged;
+		ebbi_lock_acquire(&pages->purge_lock);
 		ebbi_lock_acquire(&pages->lock);
 		collected = collect_locked(pages, everything, &bin, batch);
 		ebbi_lock_release(&pages->lock);
@@ -264,6 +266,7 @@ size_t ebbi_pages_purge(struct ebbi_pages *pages, bool everything, size_t *ret_l
 		}
 		*ret_left = pages->dirty_pages;
 		ebbi_lock_release(&pages->lock);
+		ebbi_lock_release(&pages->purge_lock);
 		if (EBBI_PARANOID)
 			ebbi_pages_check(pages);
 		/* Where every purge was refused the same runs would come round for ever. */

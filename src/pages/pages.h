@@ -9,7 +9,7 @@
  *
  * Threading: every function may be called from any thread; `lock` guards the bins, the wilderness
  * and the counters, `grow_lock` serialises those who ask the kernel for more. Freeing needs `lock`
- * alone. Lock order: grow_lock, then lock.
+ * alone. Lock order: purge_lock, grow_lock, lock.
  *
  * Errors: -ENOMEM when the kernel has no more address space or will not commit it.
  *
@@ -45,6 +45,12 @@ struct ebbi_pages {
 	size_t unit_pages;            /* 4 KiB pages in a page of the kernel; set at boot */
 	enum ebbi_huge_advice advice; /* set at boot */
 
+	/*
+	 * Held from the moment memory is taken out of lists to be given back until it is in them again, a batch at
+	 * a time: fork takes it, so that the child finds nothing half way. Ordinary malloc and free never do,
+	 * so the kernel may be called under it.
+	 */
+	struct ebbi_lock purge_lock;
 	struct ebbi_lock grow_lock; /* guards the four below, with `lock` for those also read under it */
 	size_t next_region_bytes;
 	size_t next_commit_bytes;

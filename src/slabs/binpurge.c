@@ -120,29 +120,43 @@ static size_t count_looks_locked(const struct ebbi_bin *bin)
 	return count;
 }
 
+/* One batch; false when all was looked at. */
+static bool purge_batch(struct ebbi_store *store, struct ebbi_bin *bin, struct looking *looking, size_t *purged,
+			size_t *ret_left)
+{
+	struct purging batch[EBBI_PURGE_BATCH];
+	struct ebbi_list leaving;
+	unsigned collected;
+	bool more;
+
+	ebbi_list_init(&leaving);
+	ebbi_lock_acquire(&store->pages.purge_lock);
+	ebbi_lock_acquire(&bin->lock);
+	collected = collect_locked(store, bin, looking, &leaving, batch, ret_left);
+	ebbi_lock_release(&bin->lock);
+	for (unsigned i = 0; i < collected; i++)
+		*purged += purge_slab(store, &batch[i]);
+	ebbi_lock_acquire(&bin->lock);
+	for (unsigned i = 0; i < collected; i++)
+		restore_locked(bin, &batch[i], &leaving);
+	more = looking->slabs > 0 && !ebbi_list_is_empty(&bin->look);
+	ebbi_lock_release(&bin->lock);
+	ebbi_bin_destroy_leaving(store, &leaving);
+	ebbi_lock_release(&store->pages.purge_lock);
+	return more;
+}
+
 size_t ebbi_bin_purge(struct ebbi_store *store, unsigned size_class, bool everything, size_t *ret_left)
 {
 	struct ebbi_bin *bin = &store->bins[size_class];
-	struct purging batch[EBBI_PURGE_BATCH];
-	struct ebbi_list leaving;
-	size_t purged = 0;
 	struct looking looking = {.everything = everything};
-	unsigned collected;
+	size_t purged = 0;
 
-	ebbi_list_init(&leaving);
 	ebbi_lock_acquire(&bin->lock);
 	looking.slabs = count_looks_locked(bin);
-	while (looking.slabs > 0 && !ebbi_list_is_empty(&bin->look)) {
-		collected = collect_locked(store, bin, &looking, &leaving, batch, ret_left);
-		ebbi_lock_release(&bin->lock);
-		for (unsigned i = 0; i < collected; i++)
-			purged += purge_slab(store, &batch[i]);
-		ebbi_lock_acquire(&bin->lock);
-		for (unsigned i = 0; i < collected; i++)
-			restore_locked(bin, &batch[i], &leaving);
-	}
 	ebbi_lock_release(&bin->lock);
-	ebbi_bin_destroy_leaving(store, &leaving);
+	while (looking.slabs > 0 && purge_batch(store, bin, &looking, &purged, ret_left))
+		;
 	if (EBBI_PARANOID)
 		ebbi_bin_check(store, size_class);
 	return purged;

@@ -270,6 +270,7 @@ size_t ebbi_large_purge(struct ebbi_large *large, bool everything, size_t *ret_l
 	unsigned count = 0;
 	size_t purged = 0;
 
+	ebbi_lock_acquire(&large->store->pages.purge_lock);
 	ebbi_lock_acquire(&large->lock);
 	for (unsigned i = 0; i < large->retained_count;) {
 		struct ebbi_retained *at = &large->retained[i];
@@ -289,5 +290,6 @@ size_t ebbi_large_purge(struct ebbi_large *large, bool everything, size_t *ret_l
 		unmap(large, going[i].base, going[i].pages);
 		purged += going[i].pages;
 	}
+	ebbi_lock_release(&large->store->pages.purge_lock);
 	return purged;
 }

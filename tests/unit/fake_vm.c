@@ -62,7 +62,7 @@ static uint8_t *books(size_t bytes)
 static void check_locks(enum fake_op op, uintptr_t base, size_t bytes)
 {
 #if EBBI_CHECKED
-	uint32_t held = ebbi_lock_ranks_held() & ~(1u << EBBI_RANK_GROW);
+	uint32_t held = ebbi_lock_ranks_held() & ~(1u << EBBI_RANK_GROW | 1u << EBBI_RANK_PURGE);
 
 	if (op == FAKE_PURGE || op == FAKE_UNMAP)
 		held &= ~(1u << EBBI_RANK_CACHE);
