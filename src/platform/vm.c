@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/build.h"
 #include "platform/syscall.h"
 
 #ifndef PR_SET_VMA
@@ -44,8 +45,33 @@ size_t ebbi_vm_address_limit_bytes(void)
 	return limit.soft;
 }
 
+/*
+ * ThreadSanitizer must see mappings come and go, or it takes a new owner's accesses for races with those of
+ * whoever had these addresses before: its builds call the C library, which it intercepts.
+ */
+static long map_seen(size_t bytes, int rights)
+{
+	int saved = errno;
+	void *base = mmap(NULL, bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long result = base == MAP_FAILED ? -errno : (long)base;
+
+	errno = saved;
+	return result;
+}
+
+static long unmap_seen(void *base, size_t bytes)
+{
+	int saved = errno;
+	long result = munmap(base, bytes) == 0 ? 0 : -errno;
+
+	errno = saved;
+	return result;
+}
+
 static long map_anonymous(size_t bytes, int rights)
 {
+	if (EBBI_TSAN)
+		return map_seen(bytes, rights);
 	return ebbi_syscall6(SYS_mmap, 0, (long)bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
@@ -112,6 +138,8 @@ static int kernel_purge(void *base, size_t bytes)
 
 static int kernel_unmap(void *base, size_t bytes)
 {
+	if (EBBI_TSAN)
+		return (int)unmap_seen(base, bytes);
 	return (int)ebbi_syscall2(SYS_munmap, (long)base, (long)bytes);
 }
 
