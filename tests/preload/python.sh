@@ -12,11 +12,12 @@
 # The suite's runner, after the process has made sure of its own malloc.
 cat >"$SCRATCH/suite.py" <<'END'
 import os, sys
-library = os.environ["SUITE_LIBRARY"]
-if library not in open("/proc/self/maps").read():
-    sys.exit("the allocator is not mapped")
-from test.libregrtest import main
-main()
+# Spawned workers import this file again: they must not run the suite.
+if __name__ == "__main__":
+    if os.environ["SUITE_LIBRARY"] not in open("/proc/self/maps").read():
+        sys.exit("the allocator is not mapped")
+    from test.libregrtest import main
+    main()
 END
 
 suite() { # NAME "ENVIRONMENT" LEAST-TESTS MODULE...
