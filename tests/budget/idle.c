@@ -2,13 +2,14 @@
  * An idle process wakes nobody once nothing is left to give back. The driver watches the context
  * switches of every thread of a child that worked, freed, and sleeps without a timeout.
  *
- *   idle LIBRARY [EBB_CONF]
- *   idle work CHILD
+ *   idle LIBRARY [EBB_CONF [forked]]
+ *   idle work CHILD [forked]     the measured process; forked: a child of it, made while it gives back
  */
 #include "churn.h"
 
 #include <dirent.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 static void *worker(void *argument)
@@ -35,7 +36,42 @@ static void work(void)
 		free(block[i]);
 	for (unsigned i = 0; i < 20; i++)
 		free(hide(memset(hide(malloc(3 << 20)), 1, 3 << 20)));
-	check_note("done\n");
+	check_note("%d\n", (int)getpid());
+	pause();
+}
+
+static void *give_back_always(void *argument)
+{
+	enum { BLOCKS = 20000 };
+	static void *block[BLOCKS];
+
+	for (;;) {
+		for (unsigned i = 0; i < BLOCKS; i++)
+			block[i] = hide(malloc(i % 8 == 0 ? 3000 : 200));
+		for (unsigned i = 0; i < BLOCKS; i++)
+			free(block[i]);
+		check_purge();
+	}
+	return argument;
+}
+
+/* The parent gives memory back all the time; the last of many children rests. */
+static void fork_and_work(void)
+{
+	check_thread(give_back_always, NULL);
+	for (unsigned i = 0; i < 30; i++) {
+		pid_t child = fork();
+
+		CHECK(child >= 0, "fork");
+		if (child == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (i == 29)
+				work();
+			_exit(0);
+		}
+		if (i < 29)
+			waitpid(child, NULL, 0);
+	}
 	pause();
 }
 
@@ -91,12 +127,15 @@ int main(int argc, char **argv)
 	char self[] = "idle";
 	char mode[] = "work";
 	char mark[] = "child";
-	char *arguments[] = {self, mode, mark, NULL};
+	char forked[] = "forked";
+	char *arguments[] = {self, mode, mark, argc > 3 ? forked : NULL, NULL};
 	char text[16];
 	int fds[2];
 
 	CHECK(argc > 1, "usage: see the head of this file");
 	if (strcmp(argv[1], "work") == 0) {
+		if (argc > 3)
+			fork_and_work();
 		work();
 		return 0;
 	}
@@ -112,8 +151,10 @@ int main(int argc, char **argv)
 		_exit(127);
 	}
 	close(fds[1]);
-	CHECK(read(fds[0], text, sizeof(text)) > 0, "the child did not finish its work");
-	watch(child);
+	ssize_t length = read(fds[0], text, sizeof(text) - 1);
+	CHECK(length > 0, "the child did not finish its work");
+	text[length] = 0;
+	watch((pid_t)strtol(text, NULL, 10));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	return 0;
