@@ -4,6 +4,7 @@
 
 #include "platform/clock.h"
 #include "platform/membarrier.h"
+#include "platform/rights.h"
 #include "platform/thread.h"
 #include "policy/decay.h"
 
@@ -22,7 +23,6 @@ static struct {
 	uint32_t word;           /* futex: ASLEEP or AWAKE; relaxed, see note() */
 	uint32_t tid;            /* cleared by the kernel when the thread is gone */
 	uint32_t process;        /* that started the thread; relaxed */
-	uint32_t user;           /* effective, of who woke the thread last; relaxed */
 	size_t owed_bytes;       /* relaxed: became free since the thread went to sleep */
 	uint32_t starting;       /* relaxed: 1 while somebody starts the thread */
 	uint32_t refused;        /* relaxed: 1 when it cannot be started */
@@ -95,7 +95,7 @@ static void run(void *argument)
 	size_t left;
 
 	(void)argument;
-	for (;;) {
+	while (!ebbi_rights_differ()) {
 		if (tick(NULL) == 0) {
 			ebbi_store_relaxed(&scavenger.owed_bytes, 0);
 			(void)ebbi_exchange_seqcst(&scavenger.word, (uint32_t)ASLEEP);
@@ -104,16 +104,14 @@ static void run(void *argument)
 			if (left == 0) {
 				while (ebbi_load_acquire(&scavenger.word) == ASLEEP)
 					(void)ebbi_futex_wait(&scavenger.word, ASLEEP, -1);
-				if (ebbi_load_relaxed(&scavenger.user) != ebbi_thread_effective_user()) {
-					ebbi_store_relaxed(&scavenger.owed_bytes, START_BYTES);
-					return;
-				}
 			}
 			ebbi_store_relaxed(&scavenger.word, (uint32_t)AWAKE);
 		}
 		/* A timed sleep: nobody wakes this value of the word. */
 		(void)ebbi_futex_wait(&scavenger.word, AWAKE, tick_ns);
 	}
+	/* The next one who owes something starts a thread with the rights of now. */
+	ebbi_store_relaxed(&scavenger.owed_bytes, START_BYTES);
 }
 
 void ebbi_scavenger_give_up(void)
@@ -132,7 +130,6 @@ static void start(void)
 	if (ebbi_load_relaxed(&scavenger.tid) == 0) {
 		ebbi_store_relaxed(&scavenger.word, (uint32_t)AWAKE);
 		ebbi_store_relaxed(&scavenger.process, ebbi_thread_process_id());
-		ebbi_store_relaxed(&scavenger.user, ebbi_thread_effective_user());
 		if (ebbi_thread_start(ebbi_heap.store.pages.vm, run, NULL, &scavenger.tid) != 0)
 			ebbi_scavenger_give_up();
 	}
@@ -192,10 +189,7 @@ void ebbi_scavenger_note(struct ebbi_cache *cache, size_t bytes)
 			start();
 		return;
 	}
-	if (owed < HOT_BYTES)
-		return;
-	ebbi_store_relaxed(&scavenger.user, ebbi_thread_effective_user());
-	if (!ebbi_cas_release(&scavenger.word, &expected, (uint32_t)AWAKE))
+	if (owed < HOT_BYTES || !ebbi_cas_release(&scavenger.word, &expected, (uint32_t)AWAKE))
 		return;
 	if (ebbi_load_relaxed(&scavenger.process) == ebbi_thread_process_id())
 		ebbi_futex_wake(&scavenger.word, 1);

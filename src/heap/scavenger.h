@@ -15,8 +15,8 @@
  * limit, a filter) the program's own slow paths look, every half delay, and features_off says so.
  *
  * Rights. setuid(3) changes the threads that the C library knows, which this one is not. It has no
- * capabilities, and when it is woken by a thread of another effective user than its own it ends, so that the
- * next one starts with the rights the process has by then.
+ * capabilities, and before each look it compares its effective user and group with the process's and ends
+ * when they differ, so that the next one starts with the rights of then.
  *
  * Threading: note from any thread inside its cache; look from any thread. Errors: none.
  */

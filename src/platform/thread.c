@@ -113,11 +113,6 @@ uint32_t ebbi_thread_process_id(void)
 	return (uint32_t)ebbi_syscall0(SYS_getpid);
 }
 
-uint32_t ebbi_thread_effective_user(void)
-{
-	return (uint32_t)ebbi_syscall0(SYS_geteuid);
-}
-
 void ebbi_signals_block(uint64_t *ret_mask)
 {
 	const uint64_t all = UINT64_MAX;

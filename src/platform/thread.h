@@ -30,9 +30,6 @@ void ebbi_thread_yield(void);
 /* This process's id, asked anew: right after fork and in vfork children. */
 uint32_t ebbi_thread_process_id(void);
 
-/* The calling thread's effective user id, as the kernel knows it. */
-uint32_t ebbi_thread_effective_user(void);
-
 /* Block every signal of the calling thread and put the old mask back: for work that a handler must not interrupt. */
 void ebbi_signals_block(uint64_t *ret_mask);
 void ebbi_signals_restore(const uint64_t *mask);

@@ -1,0 +1,18 @@
+/*
+ * rights.h: does this thread still have the rights of its process?
+ *
+ * Owns: nothing. Never: allocates, touches errno; may be called by a bare thread.
+ * Threading: any thread. Errors: false when /proc cannot be read.
+ *
+ * setuid(3) and its kin change the rights of the threads that the C library knows. A thread made below it
+ * keeps those it was born with, and has to notice by itself.
+ */
+#ifndef EBBI_PLATFORM_RIGHTS_H
+#define EBBI_PLATFORM_RIGHTS_H
+
+#include <stdbool.h>
+
+/* The calling thread's effective user or group is not that of the process's first thread. */
+bool ebbi_rights_differ(void);
+
+#endif
