@@ -164,6 +164,6 @@ int main(int argc, char **argv)
 	check_purge();
 	check_note("%lu swaps by thread 0, %lu signals, %lu forks, %lu threads\n", swapped[0], handled, forked,
 		   started);
-	CHECK(handled > 10 && forked > 1 && started > 1 && swapped[0] > 0, "nothing happened");
+	CHECK(handled > 0 && forked > 0 && started > 0 && swapped[0] > 0, "nothing happened");
 	return 0;
 }
