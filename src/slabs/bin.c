@@ -293,6 +293,9 @@ void ebbi_bin_give(struct ebbi_store *store, unsigned size_class, void *const *s
 		unsigned word = places[i].index / 64;
 		uint64_t bits = 0;
 
+		if (EBBI_UNLIKELY(slab == NULL))
+			ebbi_report_internal("a slot has no slab");
+
 		/* Neighbours in time are often neighbours in space. A slot twice in one batch ends the run of
 		 * the word, so that it is found free by the next. */
 		do {
