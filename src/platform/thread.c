@@ -42,26 +42,31 @@ static int bare_main(void *argument)
 	return 0;
 }
 
+/* Of the last thread, which is gone when the next one starts; guarded by the caller, see the header. */
+static void *bare_area;
+
 static int start_bare(const struct ebbi_vm *vm, void (*run)(void *), void *argument, uint32_t *tid)
 {
 	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
 			  CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-	void *area;
+	char *area;
 	char *locals;
 	struct start *start;
 	int saved = errno;
-	int error = vm->map(STACK_BYTES + 2 * LOCALS_BYTES, ebbi_vm_page_bytes(), &area);
+	int error = 0;
 
+	if (bare_area == NULL)
+		error = vm->map(STACK_BYTES + 2 * LOCALS_BYTES, ebbi_vm_page_bytes(), &bare_area);
 	if (error != 0)
 		return error;
-	locals = (char *)area + STACK_BYTES + LOCALS_BYTES;
+	area = bare_area;
+	locals = area + STACK_BYTES + LOCALS_BYTES;
 	*(void **)(void *)locals = locals; /* x86-64: the thread pointer points to itself */
-	start = (struct start *)(void *)((char *)area + STACK_BYTES - 64);
+	start = (struct start *)(void *)(area + STACK_BYTES - 64);
 	*start = (struct start){.run = run, .argument = argument};
-	if (clone(bare_main, (char *)area + STACK_BYTES - 128, flags, start, tid, locals, tid) < 0) {
+	if (clone(bare_main, area + STACK_BYTES - 128, flags, start, tid, locals, tid) < 0) {
 		error = -errno;
 		errno = saved;
-		(void)vm->unmap(area, STACK_BYTES + 2 * LOCALS_BYTES);
 	}
 	return error;
 }

@@ -21,6 +21,9 @@
  * Start `run`, which must not return unless it is to end, on a small stack, all signals blocked and
  * without capabilities. *tid is the thread's id while it lives and 0 after: the kernel clears it,
  * also when an exec or the end of a vfork child takes the thread away.
+ *
+ * One such thread at a time, since it runs where the last one did: the caller sees to it that *tid is 0 and
+ * that nobody else starts one.
  */
 int ebbi_thread_start(const struct ebbi_vm *vm, void (*run)(void *), void *argument, uint32_t *tid);
 

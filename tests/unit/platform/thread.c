@@ -26,6 +26,19 @@ static void run(void *argument)
 	ebbi_futex_wake(&started, 1);
 }
 
+TEST(refused_memory)
+{
+	uint32_t argument = 1;
+	uint32_t tid = 0;
+
+	if (EBBI_TSAN || EBBI_ASAN)
+		return; /* a pthread there */
+	fake_vm_reset(4096);
+	fake_vm_refuse(FAKE_MAP, 0, 1);
+	CHECK_EQ(ebbi_thread_start(&fake_vm, run, &argument, &tid), -ENOMEM);
+	CHECK_EQ(tid, 0u);
+}
+
 TEST(start_and_end)
 {
 	uint32_t argument = 77;
@@ -43,19 +56,14 @@ TEST(start_and_end)
 	for (unsigned i = 0; i < 1000 && ebbi_load_acquire(&tid) != 0; i++)
 		(void)usleep(10000);
 	CHECK_EQ(ebbi_load_acquire(&tid), 0u);
-}
-
-TEST(refused_memory)
-{
-	uint32_t argument = 1;
-	uint32_t tid = 0;
-
-	if (EBBI_TSAN || EBBI_ASAN)
-		return; /* a pthread there */
-	fake_vm_reset(4096);
+	/* The next one runs where the last one did. */
 	fake_vm_refuse(FAKE_MAP, 0, 1);
-	CHECK_EQ(ebbi_thread_start(&fake_vm, run, &argument, &tid), -ENOMEM);
-	CHECK_EQ(tid, 0u);
+	ebbi_store_release(&started, 0);
+	argument = 78;
+	CHECK_EQ(ebbi_thread_start(&fake_vm, run, &argument, &tid), 0);
+	while (ebbi_load_acquire(&started) == 0)
+		(void)ebbi_futex_wait(&started, 0, 100000000);
+	CHECK_EQ(ebbi_load_acquire(&started), 78u);
 }
 
 static volatile sig_atomic_t arrived;
@@ -97,8 +105,8 @@ TEST(identity_and_time)
 
 int main(void)
 {
+	RUN(refused_memory); /* first: memory is mapped once */
 	RUN(start_and_end);
-	RUN(refused_memory);
 	RUN(blocked_signals);
 	RUN(identity_and_time);
 	return check_report();
