@@ -40,7 +40,7 @@ static size_t below(size_t limit)
 
 static void read_corpus(const char *path)
 {
-	struct dirent **names;
+	struct dirent **names = NULL;
 	int count = scandir(path, &names, NULL, alphasort);
 
 	for (int i = 0; i < count && file_count < FILES; i++) {
@@ -56,6 +56,9 @@ static void read_corpus(const char *path)
 		file_count++;
 		fclose(file);
 	}
+	for (int i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
 }
 
 /* In a block of exactly its size, so that a read beyond its end is seen. */
