@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 PRESET ?= release
 
-.PHONY: all check check-long demo bench bench-quick golden install format lint clean
+.PHONY: all products check check-long demo bench bench-quick golden install format lint clean
 
 all:
 	@command -v cmake >/dev/null && command -v ninja >/dev/null || { \
@@ -18,9 +18,14 @@ check:
 check-long:
 	@scripts/check --long
 
+# What `make` yields without the tests and the benchmarks: the demo shall start soon.
+products:
+	@cmake --preset $(PRESET) $(CMAKE_FLAGS) >/dev/null
+	@cmake --build --preset $(PRESET) --target ebb_shared ebb_static ebb_command
+
 demo:
 	@scripts/bootstrap demo
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory products
 	@scripts/demo
 
 bench:

@@ -19,7 +19,7 @@ fail() {
 run() {
 	local wanted=$1 status
 	shift
-	timeout -k 10 400 "$demo" "$@" --build "$(dirname "$EBB_BIN_DIR")" --keep "$scratch/keep" >"$scratch/out" 2>"$scratch/err"
+	timeout -k 10 800 "$demo" "$@" --build "$(dirname "$EBB_BIN_DIR")" --keep "$scratch/keep" >"$scratch/out" 2>"$scratch/err"
 	status=$?
 	[ $status = "$wanted" ] || fail "scripts/demo $*: exit $status, expected $wanted"
 }
