@@ -63,7 +63,12 @@ static struct block *block_swap(struct rng *rng, struct block *block, unsigned e
 
 static bool time_left(void)
 {
-	return now_ns() < end_ns;
+	/* Once at least, even where others have the CPU until the time is over. */
+	static _Thread_local bool asked;
+	bool first = !asked;
+
+	asked = true;
+	return first || now_ns() < end_ns;
 }
 
 static void free_table(void)
