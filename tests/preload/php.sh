@@ -46,7 +46,9 @@ port=$(free_port)
 PHP_CLI_SERVER_WORKERS=3 start_server php php -d post_max_size=0 -S "127.0.0.1:$port" "$SCRATCH/router.php"
 wait_tcp "$SERVER" "$port"
 assert_mapped "$SERVER" php
+# PHP leaves its workers behind when it ends: they are stopped as well, at the end.
 for worker in $(children "$SERVER"); do
+	SERVERS+=("$worker")
 	assert_mapped "$worker" "php worker"
 done
 "$PYTHON" -I "$HERE/load.py" --port "$port" --requests 800 --connections 4 --computed >"$SCRATCH/answers" ||
