@@ -33,7 +33,9 @@ def peak_of_a_process_nobody_can_sample():
     for mib in 16, 64, 200:
         result = run_json(*GLIBC, "--", program("touch"), str(mib))
         bound = result["peak"]["bound_bytes"]
-        check(result["peak"]["source"] in ("wait4", "vmhwm"), f"source {result['peak']}")
+        if result["peak"]["source"] not in ("wait4", "vmhwm"):
+            # A sample met it after all, on a machine that stopped it half way: then it saw no less than the kernel.
+            check(result["peak"]["sampled_rss_bytes"] >= result["peak"]["wait4_bytes"] > 0, f"source {result['peak']}")
         near(result["peak"]["bytes"], (mib + 1.5) * MIB, bound + 1.5 * MIB, f"peak of {mib} MiB")
 
 
