@@ -3,6 +3,8 @@
 import os
 import time
 
+import re
+
 from lib import (MIB, Failed, check, document, ebb, expect, finish, free_port, near, program, run_json, start,
                  temporary)
 
@@ -44,7 +46,9 @@ def peak_is_not_the_launchers():
     result = run_json(*GLIBC, "--", program("touch-static"), "0")
     check(result["peak"]["bytes"] < 3 * MIB, f"peak {result['peak']}")
     if result["peak"]["source"] == "wait4-at-most":
-        expect(ebb("run", *GLIBC, "--", program("touch-static"), "0"), out=r"peak .* at most")
+        # Each run may be met by a sample or not: some of them is not, and says so.
+        outcomes = [ebb("run", *GLIBC, "--", program("touch-static"), "0") for _ in range(12)]
+        check(any(re.search(r"peak .* at most", each.out) for each in outcomes), f"none says so\n{outcomes[0]}")
 
 
 def peak_of_a_child_nobody_sampled():
