@@ -1,9 +1,8 @@
 """short, peak, ready, load, cost: whether the figures are right and the phases come in order."""
 
 import os
-import time
-
 import re
+import time
 
 from lib import (MIB, Failed, check, document, ebb, expect, finish, free_port, near, program, run_json, start,
                  temporary)
