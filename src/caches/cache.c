@@ -156,13 +156,12 @@ size_t ebbi_cache_drain(struct ebbi_cache_pool *pool, struct ebbi_cache *cache)
 		ebbi_shelf_check(cache->shelf);
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
 		struct ebbi_rack *rack = &cache->shelf->racks[size_class];
-		size_t bytes = ebbi_sizes[size_class].bytes;
 
 		if (rack->count > 0)
 			ebbi_bin_give(pool->store, size_class, rack->slots, rack->count);
 		if (rack->bits != 0)
 			ebbi_bin_give_bits(pool->store, size_class, rack->bits, rack->base);
-		given += (rack->count + ebbi_bit_count(rack->bits)) * bytes;
+		given += ebbi_rack_bytes(rack, size_class);
 		clear(rack);
 	}
 	ebbi_fetch_sub_relaxed(&pool->grown_bytes, cache->grown_bytes);

@@ -54,7 +54,6 @@ struct ebbi_cache {
 	struct ebbi_cache *next;      /* all caches; set at birth */
 	struct ebbi_cache *next_free; /* caches without an owner; guarded by the registry's lock */
 	bool owned;                   /* guarded by the registry's lock */
-	bool full_check;              /* set at birth: option check:full */
 	bool drained;                 /* relaxed: emptied, and not found touched since; a hint for sweeps */
 	void *spare;                  /* caches/nested.h */
 	unsigned spare_count;

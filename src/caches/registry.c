@@ -34,7 +34,6 @@ static struct ebbi_cache *cache_create(struct ebbi_registry *registry)
 		return NULL;
 	}
 	ebbi_handshake_init(&cache->handshake, registry->standing_stop);
-	cache->full_check = registry->full_check;
 	return cache;
 }
 
@@ -231,7 +230,7 @@ static bool fork_begin(struct ebbi_registry *registry, struct ebbi_cache *own)
 
 	ebbi_signals_block(&mask);
 	/* A nested caller must not wait for the lock, which the frame it interrupted may hold. */
-	begun = own == NULL || !ebbi_handshake_is_busy(&own->handshake);
+	begun = own == NULL || !ebbi_handshake_is_nested(&own->handshake);
 	if (begun) {
 		ebbi_lock_acquire(&registry->lock);
 		begun = own == NULL || ebbi_handshake_fork_begin(&own->handshake);
@@ -259,16 +258,12 @@ bool ebbi_registry_fork_prepare(struct ebbi_registry *registry, struct ebbi_cach
 	return true;
 }
 
-/* The reverse of fork_begin. */
+/* The reverse of fork_begin. Handlers are nested until the lock is free: no signal needs to be blocked. */
 static void fork_end(struct ebbi_registry *registry, struct ebbi_cache *own)
 {
-	uint64_t mask;
-
-	ebbi_signals_block(&mask);
+	ebbi_lock_release(&registry->lock);
 	if (own != NULL)
 		ebbi_handshake_fork_end(&own->handshake);
-	ebbi_lock_release(&registry->lock);
-	ebbi_signals_restore(&mask);
 }
 
 void ebbi_registry_fork_parent(struct ebbi_registry *registry, struct ebbi_cache *own)

@@ -8,7 +8,7 @@
  * Never: decides when (heap/ does), reads an option.
  * Threading: any thread; `lock`, rank REGISTRY, guards ownership. Errors: NULL without memory.
  *
- * The one place where the kernel is called with a lock held that malloc may need is here: the
+ * The one place where the kernel is called with a lock held that malloc may want is here: the
  * barrier, and giving back an idle shelf, both under the control lock of a cache that nobody used for
  * a whole look. Only its owner can want that lock, and only if it wakes in these microseconds.
  */

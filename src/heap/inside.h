@@ -24,8 +24,7 @@ static inline enum ebbi_enter ebbi_heap_enter(struct ebbi_cache *cache)
 /* For pthread_key_create: the thread is about to end. */
 void ebbi_thread_at_exit(void *cache);
 
-/* After pthread_key_create, in the thread that has no value for it yet. */
-void ebbi_thread_watch_exit(struct ebbi_cache *cache);
+/* At boot: have the above called for threads to come. Without a key their caches stay until they are swept. */
 int ebbi_thread_exit_key_create(void);
 
 #endif

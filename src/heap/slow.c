@@ -140,13 +140,18 @@ void *ebbi_heap_refill(unsigned size_class)
 	return EBBI_LIKELY(slot != NULL) ? slot : without_memory();
 }
 
+static void zero_if_asked(void *block, uint64_t entry)
+{
+	if (ebbi_heap.config.zero_on_free)
+		memset(block, 0, ebbi_misuse_block_bytes(entry));
+}
+
 /* What the options ask for before a block is freed. */
 static void before_free(struct ebbi_cache *cache, void *block, uint64_t entry)
 {
 	if (ebbi_heap.config.check == EBB_CHECK_FULL)
 		ebbi_misuse_check_live("free", cache, block, entry);
-	if (ebbi_heap.config.zero_on_free)
-		memset(block, 0, ebbi_misuse_block_bytes(entry));
+	zero_if_asked(block, entry);
 }
 
 /* By a thread that is inside its cache; `block` is a valid start. */
@@ -175,8 +180,7 @@ static void free_without_cache(void *block, uint64_t entry)
 static void free_seen(struct ebbi_cache *cache, uint32_t seen, void *block, uint64_t entry)
 {
 	if (ebbi_heap_settle(cache, seen) == EBBI_NESTED) {
-		if (ebbi_heap.config.zero_on_free)
-			memset(block, 0, ebbi_misuse_block_bytes(entry));
+		zero_if_asked(block, entry);
 		ebbi_handshake_defer(&cache->handshake, block);
 		return;
 	}

@@ -51,7 +51,7 @@ struct ebbi_pages {
 	 * so the kernel may be called under it.
 	 */
 	struct ebbi_lock purge_lock;
-	struct ebbi_lock grow_lock; /* guards the four below, with `lock` for those also read under it */
+	struct ebbi_lock grow_lock; /* guards the next two, and who may move the wilderness's end */
 	size_t next_region_bytes;
 	size_t next_commit_bytes;
 

@@ -11,7 +11,7 @@
  * what makes large buffers slow; at most EBBI_RETAIN_SLOTS of them and at most a bounded number of
  * bytes. The look that finds one aged unmaps it.
  *
- * Never: calls the kernel under a lock. Threading: any thread; `lock` guards the retained mappings,
+ * Never: calls the kernel under a lock that malloc or free may want. Threading: any thread; `lock` guards the retained mappings,
  * the counters are relaxed atomics. Errors: -ENOMEM.
  */
 #ifndef EBBI_SLABS_LARGE_H
