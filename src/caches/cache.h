@@ -42,9 +42,13 @@ static inline size_t ebbi_rack_bytes(const struct ebbi_rack *rack, unsigned size
 	return (rack->count + ebbi_bit_count(rack->bits)) * (size_t)ebbi_sizes[size_class].bytes;
 }
 
+/* Pages kept for handlers: what is left of the shelf's first page, and more than a handler often wants. */
+#define EBBI_SPARES_MOST 16u
+
 struct ebbi_shelf {
 	struct ebbi_rack racks[EBBI_CLASSES];
 	void *first[EBBI_CLASSES][EBBI_STACK_FIRST]; /* where stacks start */
+	void *spares[EBBI_SPARES_MOST];              /* caches/nested.h */
 	void *more[];                                /* where they grow to, on pages that are touched only then */
 };
 
@@ -55,9 +59,7 @@ struct ebbi_cache {
 	struct ebbi_cache *next_free; /* caches without an owner; guarded by the registry's lock */
 	bool owned;                   /* guarded by the registry's lock */
 	bool drained;                 /* relaxed: emptied, and not found touched since; a hint for sweeps */
-	void *spare;                  /* caches/nested.h */
-	unsigned spare_count;
-	size_t grown_bytes; /* contents: what its stacks can hold beyond their first size */
+	size_t grown_bytes;           /* contents: what its stacks can hold beyond their first size */
 } __attribute__((aligned(EBBI_CACHE_LINE)));
 
 /* What all caches share. */

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "caches/nested.h"
+#include <sys/mman.h>
+
 #include "check.h"
 #include "fake_vm.h"
 #include "platform/membarrier.h"
@@ -345,11 +347,31 @@ TEST(nested_pages_are_kept_and_released)
 	ebbi_nested_release(&registry, cache);
 	CHECK(ebbi_nested_take(cache) == NULL);
 	CHECK_EQ(fake_vm_calls(FAKE_UNMAP), kept - 1);
-	CHECK_EQ(cache->spare_count, 0u);
+	CHECK_EQ(ebbi_nested_count(cache), 0u);
 	/* Blocks of several pages, and other kinds, are not kept. */
 	CHECK_EQ(ebbi_large_alloc_nested(&large, 5000, 16, &pages[0]), 0);
 	CHECK(!ebbi_nested_keep(cache, pages[0], ebbi_pagemap_get((uintptr_t)pages[0])));
 	CHECK(!ebbi_nested_keep(cache, pages[1], ebbi_entry_run(EBBI_KIND_RUN, 1)));
+}
+
+/* What a handler may find between two of its own instructions: the page is another's, or gone. */
+TEST(nested_take_does_not_look_into_pages)
+{
+	struct ebbi_cache *cache;
+	void *page;
+	void *other;
+
+	begin();
+	cache = adopt();
+	CHECK_EQ(ebbi_large_alloc_nested(&large, 8, 16, &page), 0);
+	CHECK_EQ(ebbi_large_alloc_nested(&large, 8, 16, &other), 0);
+	CHECK(ebbi_nested_keep(cache, page, ebbi_pagemap_get((uintptr_t)page)));
+	CHECK(ebbi_nested_keep(cache, other, ebbi_pagemap_get((uintptr_t)other)));
+	CHECK_EQ(mprotect(page, EBBI_PAGE_BYTES, PROT_NONE), 0);
+	CHECK_EQ(mprotect(other, EBBI_PAGE_BYTES, PROT_NONE), 0);
+	CHECK(ebbi_nested_take(cache) == other);
+	CHECK(ebbi_nested_take(cache) == page);
+	CHECK(ebbi_nested_take(cache) == NULL);
 }
 
 /* --- Forks: prepare, then either side in its turn, in one process. */
@@ -539,6 +561,7 @@ int main(void)
 	RUN(shelves_are_kept_when_told_so);
 	RUN(deferred_frees);
 	RUN(nested_pages_are_kept_and_released);
+	RUN(nested_take_does_not_look_into_pages);
 	RUN(fork_parent);
 	RUN(fork_child);
 	RUN(fork_without_membarrier_loses_the_others);

@@ -1,5 +1,6 @@
 /* What malloc and free do once their arguments were judged; on a fake kernel where it must refuse. */
 #include "heap/heap.h"
+#include "caches/nested.h"
 
 #include <ebb/ebb.h>
 
@@ -246,7 +247,7 @@ TEST(refusals_in_the_middle)
 	(void)ebbi_heap_purge();
 	CHECK_EQ(ebbi_heap.store.pages.live_pages, 0u);
 	/* Pages kept for handlers are all there is. */
-	CHECK_EQ(ebbi_heap.large.run_pages + ebbi_heap.large.mapping_pages, ebbi_thread_self.cache->spare_count);
+	CHECK_EQ(ebbi_heap.large.run_pages + ebbi_heap.large.mapping_pages, ebbi_nested_count(ebbi_thread_self.cache));
 	ebbi_heap_check();
 }
 
