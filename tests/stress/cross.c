@@ -271,7 +271,8 @@ static void *forker_body(void *argument)
 			free_table();
 			for (unsigned i = 0; i < 2000; i++)
 				block_free(block_swap(&rng, block_new(&rng, 14), TABLE));
-			check_join(check_thread(orphan_body, NULL));
+			if (CHECK_THREADS_IN_CHILD)
+				check_join(check_thread(orphan_body, NULL));
 			free_table();
 			check_purge();
 			_exit(0);
