@@ -5,6 +5,11 @@
 #include "platform/report.h"
 
 _Static_assert(sizeof(struct ebbi_rack) == 32, "two racks to a cache line");
+_Static_assert(sizeof(struct ebbi_rack) == EBBI_CLASS_SCALE, "racks are found by scaled class");
+_Static_assert(sizeof(struct ebbi_rack) == (size_t)1 << EBBI_ENTRY_CLASS_SHIFT, "and by what the page map says");
+_Static_assert(offsetof(struct ebbi_shelf, racks) == 0, "from the start of the shelf");
+_Static_assert(EBBI_PAGE_BYTES + EBBI_CLASSES * EBBI_STACK_MOST * sizeof(void *) <= UINT16_MAX,
+	       "a stack's place in the shelf fits in 16 bits");
 _Static_assert(sizeof(struct ebbi_shelf) <= EBBI_PAGE_BYTES, "a small cache costs one page");
 _Static_assert(EBBI_STACK_MOST / 2 <= EBBI_GIVE_MOST, "half a stack is given back at once");
 
@@ -32,7 +37,7 @@ static void set_up(struct ebbi_cache *cache, unsigned size_class)
 
 	rack->cap = (uint8_t)ebbi_policy_stack_first(ebbi_sizes[size_class].bytes);
 	rack->magic = ebbi_sizes[size_class].magic;
-	rack->slots = cache->shelf->first[size_class];
+	rack->stack = (uint16_t)((uintptr_t)cache->shelf->first[size_class] - (uintptr_t)cache->shelf);
 }
 
 /* `count` and `bits` apart from the rest, since statistics read them at any time. */
@@ -41,23 +46,30 @@ static void clear(struct ebbi_rack *rack)
 	ebbi_store_relaxed(&rack->count, (uint8_t)0);
 	ebbi_store_relaxed(&rack->bits, (uint64_t)0);
 	rack->cap = 0;
-	rack->step = 0;
 	rack->magic = 0;
-	rack->slots = NULL;
+	rack->stack = 0;
+	rack->hot = NULL;
 	rack->base = NULL;
 }
 
-static void *pop(struct ebbi_rack *rack)
+static void set_count(struct ebbi_cache *cache, struct ebbi_rack *rack, unsigned count)
 {
-	unsigned top = rack->count - 1u;
+	ebbi_store_relaxed(&rack->count, (uint8_t)count);
+	rack->hot = count > 0 ? ebbi_rack_slots(cache->shelf, rack)[count - 1] : NULL;
+}
 
-	ebbi_store_relaxed(&rack->count, (uint8_t)top);
-	return rack->slots[top];
+static void *pop(struct ebbi_cache *cache, struct ebbi_rack *rack)
+{
+	void *slot = rack->hot;
+
+	set_count(cache, rack, rack->count - 1u);
+	return slot;
 }
 
 void *ebbi_cache_take(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class)
 {
 	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
+	uint8_t *step = &cache->shelf->steps[size_class];
 	size_t bytes = ebbi_sizes[size_class].bytes;
 	struct ebbi_taken taken;
 	unsigned bit;
@@ -65,19 +77,19 @@ void *ebbi_cache_take(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, un
 	if (rack->cap == 0)
 		set_up(cache, size_class);
 	if (rack->count > 0)
-		return pop(rack);
+		return pop(cache, rack);
 	if (rack->bits == 0) {
-		if (ebbi_bin_take(pool->store, size_class, ebbi_policy_claim(bytes, rack->step), rack->slots, rack->cap,
-				  &taken) != 0)
+		if (ebbi_bin_take(pool->store, size_class, ebbi_policy_claim(bytes, *step),
+				  ebbi_rack_slots(cache->shelf, rack), rack->cap, &taken) != 0)
 			return NULL;
-		rack->step += rack->step < 8;
-		ebbi_store_relaxed(&rack->count, (uint8_t)taken.count);
+		*step += *step < 8;
+		set_count(cache, rack, taken.count);
 		ebbi_store_relaxed(&rack->bits, taken.bits);
 		rack->base = taken.base;
 		if (EBBI_PARANOID)
 			ebbi_shelf_check(cache->shelf);
 		if (rack->count > 0)
-			return pop(rack);
+			return pop(cache, rack);
 	}
 	bit = ebbi_bit_lowest(rack->bits);
 	ebbi_store_relaxed(&rack->bits, rack->bits & (rack->bits - 1));
@@ -101,11 +113,10 @@ static size_t grow_try(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, u
 		return 0;
 	}
 	cache->grown_bytes += grown;
-	if (rack->slots == cache->shelf->first[size_class]) {
-		void **more = (void **)(void *)((char *)cache->shelf + more_offset(size_class));
-
-		memcpy(more, rack->slots, rack->count * sizeof(void *));
-		rack->slots = more;
+	if (ebbi_rack_slots(cache->shelf, rack) == cache->shelf->first[size_class]) {
+		rack->stack = (uint16_t)more_offset(size_class);
+		memcpy(ebbi_rack_slots(cache->shelf, rack), cache->shelf->first[size_class],
+		       rack->count * sizeof(void *));
 	}
 	rack->cap = (uint8_t)cap;
 	return grown;
@@ -115,24 +126,26 @@ size_t ebbi_cache_put(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, un
 {
 	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
 	size_t given = 0;
+	void **slots;
 
 	if (rack->cap == 0)
 		set_up(cache, size_class);
 	if (rack->count == rack->cap)
 		given = grow_try(pool, cache, size_class);
+	slots = ebbi_rack_slots(cache->shelf, rack);
 	if (rack->count == rack->cap) {
 		/* The older half goes: what was freed last is in the CPU's cache and is used next. */
 		unsigned half = (rack->count + 1u) / 2;
 
-		ebbi_bin_give(pool->store, size_class, rack->slots, half);
-		ebbi_store_relaxed(&rack->count, (uint8_t)(rack->count - half));
-		memmove(rack->slots, rack->slots + half, rack->count * sizeof(void *));
+		ebbi_bin_give(pool->store, size_class, slots, half);
+		memmove(slots, slots + half, (rack->count - half) * sizeof(void *));
+		set_count(cache, rack, rack->count - half);
 		given = half * (size_t)ebbi_sizes[size_class].bytes;
 		if (EBBI_PARANOID)
 			ebbi_shelf_check(cache->shelf);
 	}
-	rack->slots[rack->count] = slot;
-	ebbi_store_relaxed(&rack->count, (uint8_t)(rack->count + 1));
+	slots[rack->count] = slot;
+	set_count(cache, rack, rack->count + 1u);
 	return given;
 }
 
@@ -143,7 +156,7 @@ bool ebbi_cache_holds(const struct ebbi_cache *cache, unsigned size_class, const
 	size_t offset = (size_t)((uintptr_t)slot - (uintptr_t)rack->base);
 
 	for (unsigned i = 0; i < rack->count; i++)
-		if (rack->slots[i] == slot)
+		if (ebbi_rack_slots(cache->shelf, rack)[i] == slot)
 			return true;
 	return rack->bits != 0 && offset < 64 * bytes && (rack->bits >> offset / bytes & 1) != 0;
 }
@@ -158,11 +171,12 @@ size_t ebbi_cache_drain(struct ebbi_cache_pool *pool, struct ebbi_cache *cache)
 		struct ebbi_rack *rack = &cache->shelf->racks[size_class];
 
 		if (rack->count > 0)
-			ebbi_bin_give(pool->store, size_class, rack->slots, rack->count);
+			ebbi_bin_give(pool->store, size_class, ebbi_rack_slots(cache->shelf, rack), rack->count);
 		if (rack->bits != 0)
 			ebbi_bin_give_bits(pool->store, size_class, rack->bits, rack->base);
 		given += ebbi_rack_bytes(rack, size_class);
 		clear(rack);
+		cache->shelf->steps[size_class] = 0;
 	}
 	ebbi_fetch_sub_relaxed(&pool->grown_bytes, cache->grown_bytes);
 	cache->grown_bytes = 0;
@@ -191,7 +205,9 @@ void ebbi_shelf_check(const struct ebbi_shelf *shelf)
 
 		if (rack->count > rack->cap || rack->cap > ebbi_policy_stack_most(ebbi_sizes[size_class].bytes))
 			ebbi_report_internal("a cache's stack is longer than it may be");
-		if ((rack->cap != 0) != (rack->slots != NULL) || (rack->bits != 0 && rack->base == NULL))
+		if ((rack->cap != 0) != (rack->stack != 0) || (rack->bits != 0 && rack->base == NULL))
 			ebbi_report_internal("a cache's rack is set up by half");
+		if (rack->count > 0 && rack->hot != ebbi_rack_slots(shelf, rack)[rack->count - 1])
+			ebbi_report_internal("a cache's hot slot is not the top of its stack");
 	}
 }

@@ -212,6 +212,11 @@ void ebbi_heap_free_slow(void *block)
 
 void ebbi_heap_free_seen(void *block, uint32_t seen)
 {
+	if (block == NULL) {
+		if ((seen & EBBI_STATE_BUSY) == 0)
+			ebbi_handshake_back_out(&ebbi_thread_self.cache->handshake, seen);
+		return;
+	}
 	free_seen(ebbi_thread_self.cache, seen, block, ebbi_misuse_judge("free", block));
 }
 
@@ -220,9 +225,11 @@ void ebbi_heap_spill(void *block, uint64_t entry)
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
 	const struct ebbi_rack *rack = &cache->shelf->racks[ebbi_entry_kind(entry)];
 
-	(void)ebbi_misuse_judge("free", block);
-	if (rack->count > 0 && rack->slots[rack->count - 1] == block)
-		ebbi_report_free_slot("free", block, ebbi_misuse_block_bytes(entry));
-	free_inside(cache, block, entry);
+	if (block != NULL) {
+		(void)ebbi_misuse_judge("free", block);
+		if (rack->count > 0 && rack->hot == block)
+			ebbi_report_free_slot("free", block, ebbi_misuse_block_bytes(entry));
+		free_inside(cache, block, entry);
+	}
 	ebbi_handshake_leave(&cache->handshake);
 }

@@ -17,17 +17,20 @@
  *
  * An entry, low bits first:
  *
- *   kind (8) | meaning of the other 56 bits
- *   ---------+----------------------------------------------------------------------
- *   NONE     | 0: not ours, or the inside of a run
- *   1..N     | slab of that size class: 4 unused, index of the page in its slab (8), 2 unused,
- *            | the descriptor's address without its 6 low bits, which are 0 (42)
- *   FREE     | first and last page of a free run: its pages (40)
- *   PURGING  | first and last page of a free run that is being given back: its pages (40)
- *   RUN      | first page of a block of pages handed to the program: its pages (40)
- *   MAPPING  | first page of a block with a mapping of its own: its pages (40)
- *   LINK     | second or third page of a free run: number of the first page of a neighbour in its bin (40)
- *   NESTED   | as MAPPING, made for a signal handler that interrupted the allocator
+ *   low (5) | kind    | meaning of the other 59 bits
+ *   --------+---------+-----------------------------------------------------------------
+ *   0       | NONE    | 0: not ours, or the inside of a run
+ *   0       | 1..63   | slab of that size class: the class (6), 1 unused, index of the page in its slab (8),
+ *           |         | 2 unused, the descriptor's address without its 6 low bits, which are 0 (42)
+ *   1..     | FREE    | first and last page of a free run: 3 unused, its pages (40)
+ *           | PURGING | first and last page of a free run that is being given back: likewise
+ *           | RUN     | first page of a block of pages handed to the program: likewise
+ *           | MAPPING | first page of a block with a mapping of its own: likewise
+ *           | LINK    | second or third page of a free run: 3 unused, number of the first page of a neighbour in
+ *           |         | its bin (40)
+ *           | NESTED  | as MAPPING, made for a signal handler that interrupted the allocator
+ *
+ * The class stands where it is the class times 32: how far a cache's rack lies from the first one.
  */
 #ifndef EBBI_PAGES_PAGEMAP_H
 #define EBBI_PAGES_PAGEMAP_H
@@ -46,13 +49,18 @@
 enum ebbi_kind {
 	EBBI_KIND_NONE = 0,
 	/* 1..63: slabs, by size class */
-	EBBI_KIND_FREE = 0xe0,
-	EBBI_KIND_PURGING = 0xe1,
-	EBBI_KIND_RUN = 0xe2,
-	EBBI_KIND_MAPPING = 0xe3,
-	EBBI_KIND_NESTED = 0xe4,
-	EBBI_KIND_LINK = 0xe5,
+	EBBI_KIND_FREE = 65,
+	EBBI_KIND_PURGING,
+	EBBI_KIND_RUN,
+	EBBI_KIND_MAPPING,
+	EBBI_KIND_NESTED,
+	EBBI_KIND_LINK,
 };
+
+#define EBBI_ENTRY_LOW ((uint64_t)0x1f) /* not 0: a kind that is no size class */
+#define EBBI_ENTRY_CLASS_SHIFT 5u
+#define EBBI_ENTRY_CLASS ((uint64_t)0x3f << EBBI_ENTRY_CLASS_SHIFT)
+#define EBBI_ENTRY_KINDS 64u /* kind less low */
 
 /* What is known of a page that no slab owns. */
 enum ebbi_page_bit {
@@ -84,12 +92,14 @@ extern uintptr_t ebbi_pagemap_main_index; /* address >> EBBI_LEAF_SHIFT; UINTPTR
 
 static inline unsigned ebbi_entry_kind(uint64_t entry)
 {
-	return (uint8_t)entry;
+	unsigned low = (unsigned)(entry & EBBI_ENTRY_LOW);
+
+	return low != 0 ? EBBI_ENTRY_KINDS + low : (unsigned)((entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT);
 }
 
 static inline uint64_t ebbi_entry_run(enum ebbi_kind kind, size_t pages)
 {
-	return (uint64_t)pages << 8 | (uint64_t)kind;
+	return (uint64_t)pages << 8 | ((uint64_t)kind - EBBI_ENTRY_KINDS);
 }
 
 static inline size_t ebbi_entry_run_pages(uint64_t entry)
@@ -100,7 +110,8 @@ static inline size_t ebbi_entry_run_pages(uint64_t entry)
 /* `slab` must be a multiple of 64 and below 2^48, `page_index` below 256. */
 static inline uint64_t ebbi_entry_slab(const void *slab, unsigned page_index, unsigned size_class)
 {
-	return (uint64_t)(uintptr_t)slab << 16 | (uint64_t)page_index << EBBI_PAGE_SHIFT | size_class;
+	return (uint64_t)(uintptr_t)slab << 16 | (uint64_t)page_index << EBBI_PAGE_SHIFT |
+	       (uint64_t)size_class << EBBI_ENTRY_CLASS_SHIFT;
 }
 
 static inline void *ebbi_entry_slab_pointer(uint64_t entry)

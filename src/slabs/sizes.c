@@ -14,14 +14,17 @@ const struct ebbi_size ebbi_sizes[EBBI_CLASSES] = {
 #undef EBBI_SIZE
 };
 
-#define UP_TO(size_class, first, last) [(first) / 16 ...(last) / 16] = (size_class)
+#define UP_TO_1024(row) \
+	row(EBBI_CLASS_16, 0, 16), row(EBBI_CLASS_32, 32, 32), row(EBBI_CLASS_48, 48, 48), row(EBBI_CLASS_64, 64, 64), \
+		row(EBBI_CLASS_80, 80, 80), row(EBBI_CLASS_96, 96, 96), row(EBBI_CLASS_112, 112, 112), \
+		row(EBBI_CLASS_128, 128, 128), row(EBBI_CLASS_160, 144, 160), row(EBBI_CLASS_192, 176, 192), \
+		row(EBBI_CLASS_224, 208, 224), row(EBBI_CLASS_256, 240, 256), row(EBBI_CLASS_320, 272, 320), \
+		row(EBBI_CLASS_384, 336, 384), row(EBBI_CLASS_448, 400, 448), row(EBBI_CLASS_512, 464, 512), \
+		row(EBBI_CLASS_640, 528, 640), row(EBBI_CLASS_768, 656, 768), row(EBBI_CLASS_896, 784, 896), \
+		row(EBBI_CLASS_1024, 912, 1024)
 
-const uint8_t ebbi_class_table[EBBI_CLASS_TABLE_MOST / 16 + 1] = {
-	UP_TO(EBBI_CLASS_16, 0, 16),     UP_TO(EBBI_CLASS_32, 32, 32),      UP_TO(EBBI_CLASS_48, 48, 48),
-	UP_TO(EBBI_CLASS_64, 64, 64),    UP_TO(EBBI_CLASS_80, 80, 80),      UP_TO(EBBI_CLASS_96, 96, 96),
-	UP_TO(EBBI_CLASS_112, 112, 112), UP_TO(EBBI_CLASS_128, 128, 128),   UP_TO(EBBI_CLASS_160, 144, 160),
-	UP_TO(EBBI_CLASS_192, 176, 192), UP_TO(EBBI_CLASS_224, 208, 224),   UP_TO(EBBI_CLASS_256, 240, 256),
-	UP_TO(EBBI_CLASS_320, 272, 320), UP_TO(EBBI_CLASS_384, 336, 384),   UP_TO(EBBI_CLASS_448, 400, 448),
-	UP_TO(EBBI_CLASS_512, 464, 512), UP_TO(EBBI_CLASS_640, 528, 640),   UP_TO(EBBI_CLASS_768, 656, 768),
-	UP_TO(EBBI_CLASS_896, 784, 896), UP_TO(EBBI_CLASS_1024, 912, 1024),
-};
+#define CLASS_ROW(size_class, first, last) [(first) / 16 ...(last) / 16] = (size_class)
+#define OFFSET_ROW(size_class, first, last) [(first) / 16 ...(last) / 16] = (size_class)*EBBI_CLASS_SCALE
+
+const uint8_t ebbi_class_table[EBBI_CLASS_TABLE_MOST / 16 + 1] = {UP_TO_1024(CLASS_ROW)};
+const uint16_t ebbi_class_offsets[EBBI_CLASS_TABLE_MOST / 16 + 1] = {UP_TO_1024(OFFSET_ROW)};

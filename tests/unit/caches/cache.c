@@ -172,9 +172,11 @@ TEST(all_stacks_fit_the_shelf)
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
 		const struct ebbi_rack *rack = &caches[0].shelf->racks[size_class];
 
-		CHECK((char *)(rack->slots + rack->cap) <= (char *)caches[0].shelf + ebbi_shelf_bytes(4096));
+		void **slots = ebbi_rack_slots(caches[0].shelf, rack);
+
+		CHECK((char *)(slots + rack->cap) <= (char *)caches[0].shelf + ebbi_shelf_bytes(4096));
 		CHECK_EQ(rack->count, ebbi_policy_stack_most(ebbi_sizes[size_class].bytes));
-		CHECK(memcmp(rack->slots, all[size_class], rack->count * sizeof(void *)) == 0);
+		CHECK(memcmp(slots, all[size_class], rack->count * sizeof(void *)) == 0);
 	}
 	store.pages.live_pages -= (size_t)1 << 24;
 }
@@ -253,7 +255,7 @@ static void too_long(void *argument)
 static void by_half(void *argument)
 {
 	(void)argument;
-	caches[0].shelf->racks[EBBI_CLASS_64].slots = NULL;
+	caches[0].shelf->racks[EBBI_CLASS_64].stack = 0;
 	check();
 }
 
