@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 PRESET ?= release
 
-.PHONY: all products check check-long demo bench bench-quick golden install format lint clean
+.PHONY: all products check check-long demo bench bench-quick bench-real golden install format lint clean
 
 all:
 	@command -v cmake >/dev/null && command -v ninja >/dev/null || { \
@@ -37,6 +37,12 @@ bench-quick:
 	@scripts/bootstrap bench
 	@$(MAKE) --no-print-directory all
 	@scripts/bench --quick
+
+# Real programs: redis, Python, Ruby, sqlite, gcc, ghostscript. `scripts/bench-real --help` has the options.
+bench-real:
+	@scripts/bootstrap real
+	@$(MAKE) --no-print-directory all
+	@scripts/bench-real
 
 # Accept the instruction counts of malloc and free as they are now (tests/golden).
 golden: all
