@@ -1,6 +1,7 @@
 #include "heap/heap.h"
 
 #include "heap/inside.h"
+#include "heap/reclaim.h"
 #include "heap/scavenger.h"
 
 /*
@@ -60,6 +61,7 @@ void ebbi_heap_fork_parent(void)
 void ebbi_heap_fork_child(void)
 {
 	ebbi_scavenger_forget();
+	ebbi_reclaim_forget();
 	if (was_nested())
 		return;
 	release();

@@ -50,6 +50,7 @@ static void boot(void)
 	ebbi_store_init(&ebbi_heap.store, &ebbi_vm_kernel, ebbi_vm_page_bytes(), advice(config->hugepages));
 	ebbi_large_init(&ebbi_heap.large, &ebbi_heap.store);
 	ebbi_registry_init(registry, &ebbi_heap.store, &ebbi_heap.large);
+	ebbi_heap.store.pages.purge_off = !config->purge;
 	registry->full_check = config->check == EBB_CHECK_FULL;
 	registry->keep_shelves = !config->purge;
 	registry->standing_stop = config->zero_on_free || registry->full_check ? EBBI_STOP_SLOW : 0;

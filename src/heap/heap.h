@@ -24,8 +24,9 @@ struct ebbi_heap {
 	struct ebbi_registry registry;
 	struct ebbi_config config;   /* set at boot */
 	void (*publish)(void);       /* set at boot by stats/, may be NULL: called after each look */
-	uint64_t nested_allocations; /* relaxed */
-	uint32_t features_off;       /* relaxed: EBB_OFF_* */
+	uint64_t nested_allocations;  /* relaxed */
+	uint64_t refused_allocations; /* relaxed */
+	uint32_t features_off;        /* relaxed: EBB_OFF_* */
 };
 
 extern struct ebbi_heap ebbi_heap;

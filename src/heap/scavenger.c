@@ -34,6 +34,35 @@ static struct {
 	struct ebbi_decay decay; /* whoever is in tick(): the thread, or the holder of `ticking` in its place */
 } scavenger;
 
+/* The kernel's answers so far. */
+struct answers {
+	uint64_t done;
+	uint64_t refused_pages;
+};
+
+static struct answers answers_now(void)
+{
+	const struct ebbi_pages *pages = &ebbi_heap.store.pages;
+
+	return (struct answers){ebbi_load_relaxed(&pages->purge_calls), ebbi_load_relaxed(&pages->refused_pages)};
+}
+
+/*
+ * Of what was refused in this look nothing is owed before somebody frees again: the kernel refuses locked pages for
+ * as long as they are locked, and a filter for ever. Purging counts as off while it refuses everything.
+ */
+static void judge_refusals(const struct answers *before, size_t *left)
+{
+	struct answers now = answers_now();
+	uint64_t refused_pages = now.refused_pages - before->refused_pages;
+
+	*left -= ebbi_min_size(*left, refused_pages);
+	if (now.done != before->done)
+		(void)ebbi_fetch_and_relaxed(&ebbi_heap.features_off, ~EBB_OFF_PURGE);
+	else if (refused_pages != 0)
+		(void)ebbi_fetch_or_relaxed(&ebbi_heap.features_off, EBB_OFF_PURGE);
+}
+
 size_t ebbi_scavenger_look(struct ebbi_cache *own, bool everything, size_t *ret_left)
 {
 	struct ebbi_store *store = &ebbi_heap.store;
@@ -42,6 +71,7 @@ size_t ebbi_scavenger_look(struct ebbi_cache *own, bool everything, size_t *ret_
 
 	*ret_left = ebbi_registry_sweep(&ebbi_heap.registry, everything ? EBBI_SWEEP_ALL : EBBI_SWEEP_IDLE, own);
 	if (ebbi_heap.config.purge) {
+		struct answers before = answers_now();
 		size_t runs_left;
 
 		for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
@@ -49,11 +79,10 @@ size_t ebbi_scavenger_look(struct ebbi_cache *own, bool everything, size_t *ret_
 		purged += ebbi_large_purge(&ebbi_heap.large, everything, &left);
 		purged += ebbi_pages_purge(&store->pages, everything, &runs_left);
 		left += runs_left;
-		if (ebbi_load_relaxed(&store->pages.purge_refused) != 0) {
-			(void)ebbi_fetch_or_relaxed(&ebbi_heap.features_off, EBB_OFF_PURGE);
-			left = 0; /* looking again would not help */
-		}
+		judge_refusals(&before, &left);
 	}
+	if (!ebbi_membarrier_available())
+		(void)ebbi_fetch_or_relaxed(&ebbi_heap.features_off, EBB_OFF_MEMBARRIER);
 	*ret_left += left;
 	ebbi_fetch_add_relaxed(&scavenger.looks, 1);
 	if (ebbi_heap.publish != NULL)

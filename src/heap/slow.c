@@ -7,6 +7,7 @@
 #include "caches/nested.h"
 #include "heap/inside.h"
 #include "heap/misuse.h"
+#include "heap/reclaim.h"
 #include "heap/scavenger.h"
 #include "platform/thread.h"
 
@@ -16,6 +17,7 @@
 /* Every NULL that leaves this file. Also outside C library context: errno is then another's, and unused. */
 static __attribute__((noinline)) void *without_memory(void)
 {
+	ebbi_fetch_add_relaxed(&ebbi_heap.refused_allocations, 1);
 	errno = ENOMEM;
 	return NULL;
 }
@@ -34,13 +36,35 @@ static unsigned class_for(size_t bytes, size_t align_bytes)
 	return size_class < EBBI_CLASSES ? size_class : EBBI_CLASS_NONE;
 }
 
-static void *large_alloc(size_t bytes, size_t align_bytes, enum ebbi_content content)
+/* `own` as in heap/reclaim.h. */
+static void *large_alloc(struct ebbi_cache *own, size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
 	void *block;
 
-	if (bytes > REQUEST_MOST || ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0)
+	if (bytes > REQUEST_MOST)
+		return without_memory();
+	if (EBBI_LIKELY(ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) == 0))
+		return block;
+	if (!ebbi_reclaim(own, ebbi_max_size(bytes, align_bytes)) ||
+	    ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0)
 		return without_memory();
 	return block;
+}
+
+static bool reclaim_for_slot(struct ebbi_cache *own, unsigned size_class)
+{
+	return ebbi_reclaim(own, ebbi_sizes[size_class].slab_pages * EBBI_PAGE_BYTES);
+}
+
+/* A slot for a thread that is inside its cache, which has none of this class. */
+static void *slot_take(struct ebbi_cache *cache, unsigned size_class)
+{
+	struct ebbi_cache_pool *pool = &ebbi_heap.registry.pool;
+	void *slot = ebbi_cache_take(pool, cache, size_class);
+
+	if (EBBI_UNLIKELY(slot == NULL) && reclaim_for_slot(cache, size_class))
+		slot = ebbi_cache_take(pool, cache, size_class);
+	return EBBI_LIKELY(slot != NULL) ? slot : without_memory();
 }
 
 static void *zeroed(void *block, size_t bytes, enum ebbi_content content)
@@ -54,12 +78,10 @@ static void *zeroed(void *block, size_t bytes, enum ebbi_content content)
 static void *alloc_inside(struct ebbi_cache *cache, size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
 	unsigned size_class = class_for(bytes, align_bytes);
-	void *slot;
 
 	if (size_class == EBBI_CLASS_NONE)
-		return large_alloc(ebbi_max_size(bytes, 1), align_bytes, content);
-	slot = ebbi_cache_take(&ebbi_heap.registry.pool, cache, size_class);
-	return EBBI_LIKELY(slot != NULL) ? slot : without_memory();
+		return large_alloc(cache, ebbi_max_size(bytes, 1), align_bytes, content);
+	return slot_take(cache, size_class);
 }
 
 /* By a thread without a cache, its signals blocked: one slot, straight from the bin. */
@@ -70,8 +92,10 @@ static void *alloc_without_cache(size_t bytes, size_t align_bytes, enum ebbi_con
 	void *slot;
 
 	if (size_class == EBBI_CLASS_NONE)
-		return large_alloc(ebbi_max_size(bytes, 1), align_bytes, content);
-	if (ebbi_bin_take(&ebbi_heap.store, size_class, 1, &slot, 1, &taken) != 0)
+		return large_alloc(NULL, ebbi_max_size(bytes, 1), align_bytes, content);
+	if (ebbi_bin_take(&ebbi_heap.store, size_class, 1, &slot, 1, &taken) != 0 &&
+	    (!reclaim_for_slot(NULL, size_class) ||
+	     ebbi_bin_take(&ebbi_heap.store, size_class, 1, &slot, 1, &taken) != 0))
 		return without_memory();
 	if (taken.count == 0)
 		slot = taken.base + ebbi_bit_lowest(taken.bits) * (size_t)ebbi_sizes[size_class].bytes;
@@ -133,11 +157,11 @@ void *ebbi_heap_alloc_seen(size_t bytes, uint32_t seen)
 void *ebbi_heap_refill(unsigned size_class)
 {
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
-	void *slot = ebbi_cache_take(&ebbi_heap.registry.pool, cache, size_class);
+	void *slot = slot_take(cache, size_class);
 
 	ebbi_scavenger_note_cached(cache, ebbi_rack_bytes(&cache->shelf->racks[size_class], size_class));
 	ebbi_handshake_leave(&cache->handshake);
-	return EBBI_LIKELY(slot != NULL) ? slot : without_memory();
+	return slot;
 }
 
 static void zero_if_asked(void *block, uint64_t entry)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "pages/release.h"
 #include "pages/runbins.h"
 
 #define REGION_ALIGN ((size_t)2 << 20) /* a huge page, so that the system may use them */
@@ -30,23 +31,54 @@ static int reserve_region(struct ebbi_pages *pages, size_t least, uintptr_t *ret
 {
 	size_t bytes = ebbi_max_size(pages->next_region_bytes, ebbi_round_up(least, REGION_ALIGN));
 	size_t bottom = ebbi_max_size(least, REGION_LEAST);
+	size_t page_bytes = pages->unit_pages << EBBI_PAGE_SHIFT;
+	size_t align = REGION_ALIGN;
 	void *base;
 	int error;
 
 	/* Halve the wish down to the need; where even that is hard to get, do not ask for alignment. */
-	while ((error = pages->vm->reserve(bytes, bytes > REGION_ALIGN ? REGION_ALIGN : REGION_UNIT, &base)) != 0) {
-		if (bytes <= bottom)
+	while ((error = pages->vm->reserve(bytes, align, &base)) != 0) {
+		if (align == page_bytes)
 			return error;
-		bytes = ebbi_max_size(bottom, ebbi_round_down(bytes / 2, REGION_UNIT));
+		if (bytes <= bottom)
+			align = page_bytes;
+		else
+			bytes = ebbi_max_size(bottom, ebbi_round_down(bytes / 2, REGION_UNIT));
+		if (bytes <= REGION_ALIGN)
+			align = ebbi_min_size(align, REGION_UNIT);
 	}
 	error = ebbi_pagemap_cover(pages->vm, (uintptr_t)base, bytes >> EBBI_PAGE_SHIFT);
 	if (error != 0) {
-		(void)pages->vm->unmap(base, bytes);
+		ebbi_pages_unmap_unused(pages, base, bytes);
 		return error;
 	}
+	/* For the region as a whole, before a part of it is committed: parts with other advice would not merge. */
+	if (pages->advice != EBBI_HUGE_ADVICE_NONE)
+		(void)pages->vm->advise_huge(base, bytes, pages->advice == EBBI_HUGE_ADVICE_ON);
 	*ret_base = (uintptr_t)base;
 	*ret_bytes = bytes;
 	return 0;
+}
+
+/*
+ * The old region's uncommitted rest is too short for what is wanted, but not for others: commit it; where that
+ * is refused, or the rest is long, it goes back. Only growers move these, and grow_lock is held.
+ */
+static void close_region(struct ebbi_pages *pages)
+{
+	uintptr_t base = pages->wild_end;
+	size_t rest = pages->region_end - base;
+
+	if (rest == 0)
+		return;
+	if (rest > COMMIT_LAST || pages->vm->commit((void *)base, rest) != 0) {
+		ebbi_pages_unmap_tail(pages, base, rest);
+		rest = 0;
+	}
+	ebbi_lock_acquire(&pages->lock);
+	pages->wild_end += rest;
+	pages->region_end = pages->wild_end;
+	ebbi_lock_release(&pages->lock);
 }
 
 /* Put what is left of the old region where runs are found, and start the next one. */
@@ -57,13 +89,15 @@ static int start_region(struct ebbi_pages *pages, size_t least)
 	size_t bytes;
 	int error;
 
-	if (pages->next_region_bytes == 0)
+	/* The limit may have been set, or lifted, since the last region. */
+	if (pages->next_region_bytes == 0 || ebbi_vm_address_limit_bytes() != SIZE_MAX)
 		pages->next_region_bytes = first_region_bytes();
 	error = reserve_region(pages, least, &base, &bytes);
 	if (error != 0)
 		return error;
 	if (pages->next_region_bytes < REGION_LAST && ebbi_vm_address_limit_bytes() == SIZE_MAX)
 		pages->next_region_bytes *= 2;
+	close_region(pages);
 	ebbi_lock_acquire(&pages->lock);
 	rest = pages->wild_end - pages->wild_start;
 	if (rest > 0)
@@ -95,8 +129,6 @@ static int commit_step(struct ebbi_pages *pages, uintptr_t start, size_t least, 
 		return error;
 	if (pages->next_commit_bytes < COMMIT_LAST)
 		pages->next_commit_bytes *= 2;
-	if (pages->advice != EBBI_HUGE_ADVICE_NONE)
-		(void)pages->vm->advise_huge((void *)start, bytes, pages->advice == EBBI_HUGE_ADVICE_ON);
 	ebbi_lock_acquire(&pages->lock);
 	pages->wild_end += bytes;
 	pages->map_calls++;

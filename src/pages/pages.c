@@ -152,18 +152,23 @@ bool ebbi_pages_extend_try(struct ebbi_pages *pages, uintptr_t base, size_t coun
 void ebbi_pages_count_purge(struct ebbi_pages *pages, size_t count, bool done)
 {
 	ebbi_lock_acquire(&pages->lock);
-	pages->purge_calls++;
-	if (done)
+	if (done) {
+		ebbi_counter_add(&pages->purge_calls, 1u);
 		ebbi_counter_add(&pages->purged_pages, count);
-	else
+	} else {
 		ebbi_counter_add(&pages->purge_refused, 1u);
+		ebbi_counter_add(&pages->refused_pages, count);
+	}
 	ebbi_lock_release(&pages->lock);
 }
 
 bool ebbi_pages_purge_stretch(struct ebbi_pages *pages, uintptr_t base, size_t count)
 {
-	bool done = pages->vm->purge((void *)base, count << EBBI_PAGE_SHIFT) == 0;
+	bool done;
 
+	if (pages->purge_off)
+		return false;
+	done = pages->vm->purge((void *)base, count << EBBI_PAGE_SHIFT) == 0;
 	ebbi_pages_count_purge(pages, count, done);
 	return done;
 }

@@ -5,7 +5,8 @@
  * resident. A run is found best fit, runs with resident pages first, so that memory that was
  * freed and not yet given back is used before fresh memory; free neighbours merge at once.
  *
- * Never: holds its lock across a kernel call, reads an option, knows what a run is used for.
+ * Never: holds its lock across a kernel call, reads an option, knows what a run is used for. Address space
+ * goes back to the kernel only when somebody would get no memory otherwise: pages/release.h.
  *
  * Threading: every function may be called from any thread; `lock` guards the bins, the wilderness
  * and the counters, `grow_lock` serialises those who ask the kernel for more. Freeing needs `lock`
@@ -32,6 +33,7 @@
 #define EBBI_RUN_BINS (EBBI_RUN_BINS_EXACT + 8u * 13u)
 #define EBBI_RUN_BIN_WORDS ((EBBI_RUN_BINS + 63u) / 64u)
 #define EBBI_PURGE_BATCH 32u
+#define EBBI_LEFTOVERS_MOST 16u
 
 enum ebbi_huge_advice { EBBI_HUGE_ADVICE_NONE, EBBI_HUGE_ADVICE_OFF, EBBI_HUGE_ADVICE_ON };
 
@@ -40,10 +42,17 @@ struct ebbi_run_bins {
 	uint64_t nonempty[EBBI_RUN_BIN_WORDS];
 };
 
+/* Address space without a use that the kernel did not take back yet. */
+struct ebbi_leftover {
+	uintptr_t base;
+	size_t bytes;
+};
+
 struct ebbi_pages {
 	const struct ebbi_vm *vm;     /* set at boot */
 	size_t unit_pages;            /* 4 KiB pages in a page of the kernel; set at boot */
 	enum ebbi_huge_advice advice; /* set at boot */
+	bool purge_off;               /* set at boot: never call vm->purge (option purge:0) */
 
 	/*
 	 * Held from the moment memory is taken out of lists to be given back until it is in them again, a batch at
@@ -65,10 +74,16 @@ struct ebbi_pages {
 	size_t live_pages;     /* pages in runs that were handed out; counter */
 	size_t mapped_bytes;   /* reserved regions */
 	uint64_t purged_pages; /* given back since the start; counter */
-	uint64_t purge_calls;
+	uint64_t purge_calls;  /* purges that gave pages back; counter */
+	uint64_t unmap_calls;  /* unmaps that did; counter */
 	uint64_t map_calls;
 	unsigned takes;         /* relaxed, without the lock; counted in paranoid builds alone */
-	uint64_t purge_refused; /* purges the kernel refused; counter: these three are read without the lock */
+	uint64_t purge_refused; /* purges the kernel refused; counter */
+	uint64_t refused_pages; /* pages of these; counter */
+	uint64_t unmap_refused; /* unmaps the kernel refused; counter: all these are read without the lock */
+	struct ebbi_leftover leftovers[EBBI_LEFTOVERS_MOST]; /* pages/release.h */
+	unsigned leftover_count;
+	size_t lost_bytes; /* address space that could neither be unmapped nor remembered */
 };
 
 /* Called once, before any other thread may use `pages`. Makes no kernel call. */
@@ -105,7 +120,7 @@ size_t ebbi_pages_purge(struct ebbi_pages *pages, bool everything, size_t *ret_l
 /* Purge one stretch and count it; false when the kernel refused. No lock may be held. */
 bool ebbi_pages_purge_stretch(struct ebbi_pages *pages, uintptr_t base, size_t count);
 
-/* Count a call that gave `count` pages back, or (done = false) was refused. */
+/* Count a call that gave `count` pages back, or (done = false) was refused and left them where they are. */
 void ebbi_pages_count_purge(struct ebbi_pages *pages, size_t count, bool done);
 
 /* Walks every bin; ends the process when an invariant does not hold. For tests and paranoid builds. */

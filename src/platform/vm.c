@@ -1,6 +1,7 @@
 #include "platform/vm.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/build.h"
+#include "platform/maps.h"
 #include "platform/syscall.h"
 
 #ifndef PR_SET_VMA
@@ -43,6 +45,27 @@ size_t ebbi_vm_address_limit_bytes(void)
 	if (ebbi_syscall4(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit) != 0 || limit.soft == UINT64_MAX)
 		return SIZE_MAX;
 	return limit.soft;
+}
+
+int ebbi_vm_present(const void *base, size_t bytes, unsigned char *ret_present)
+{
+	return (int)ebbi_syscall3(SYS_mincore, (long)base, (long)bytes, (long)ret_present);
+}
+
+size_t ebbi_vm_map_limit(void)
+{
+	char text[24];
+	size_t limit = 0;
+	long got = 0;
+	long fd = ebbi_syscall4(SYS_openat, AT_FDCWD, (long)"/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC, 0);
+
+	if (fd >= 0) {
+		got = ebbi_syscall3(SYS_read, fd, (long)text, sizeof(text));
+		(void)ebbi_syscall1(SYS_close, fd);
+	}
+	for (long i = 0; i < got && text[i] >= '0' && text[i] <= '9' && limit < SIZE_MAX / 16; i++)
+		limit = limit * 10 + (size_t)(text[i] - '0');
+	return limit != 0 ? limit : 65530;
 }
 
 /*
@@ -151,6 +174,11 @@ static int kernel_remap(void *base, size_t old_bytes, size_t new_bytes, void *ta
 	return is_error(moved) ? (int)moved : 0;
 }
 
+static int kernel_guard(void *base, size_t bytes)
+{
+	return (int)ebbi_syscall3(SYS_mprotect, (long)base, (long)bytes, PROT_NONE);
+}
+
 static int kernel_advise_huge(void *base, size_t bytes, int huge)
 {
 	return (int)ebbi_syscall3(SYS_madvise, (long)base, (long)bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
@@ -163,5 +191,7 @@ const struct ebbi_vm ebbi_vm_kernel = {
 	.purge = kernel_purge,
 	.unmap = kernel_unmap,
 	.remap = kernel_remap,
+	.guard = kernel_guard,
 	.advise_huge = kernel_advise_huge,
+	.maps_left = ebbi_maps_left,
 };

@@ -32,14 +32,30 @@ struct ebbi_vm {
 	 * `target`, a reservation of new_bytes that the mapping replaces.
 	 */
 	int (*remap)(void *base, size_t old_bytes, size_t new_bytes, void *target);
+	/* Take the rights off a committed part: whoever touches it dies. Its pages stay until they are purged; commit undoes it. */
+	int (*guard)(void *base, size_t bytes);
 	/* Ask for (huge = 1) or against (huge = 0) huge pages; a hint. */
 	int (*advise_huge)(void *base, size_t bytes, int huge);
+	/*
+	 * How many more mappings the process may make before it comes near the kernel's limit (an eighth of which is
+	 * left to the program). Reads /proc, which takes long in a process of many mappings: for rare occasions.
+	 */
+	size_t (*maps_left)(void);
 };
 
 extern const struct ebbi_vm ebbi_vm_kernel;
 
 /* The kernel's page size: 4, 16 or 64 KiB. Constant after the first call; any thread. */
 size_t ebbi_vm_page_bytes(void);
+
+/* Mappings the kernel allows this process, 65530 when it does not say. Opens a file: at boot only. */
+size_t ebbi_vm_map_limit(void);
+
+/*
+ * One byte into `ret_present` for each of the kernel's pages: 1 when it holds memory. For telling whether purged
+ * pages were touched since.
+ */
+int ebbi_vm_present(const void *base, size_t bytes, unsigned char *ret_present);
 
 /* Soft RLIMIT_AS, SIZE_MAX when there is none or it cannot be read. */
 size_t ebbi_vm_address_limit_bytes(void);

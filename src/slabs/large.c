@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "pages/release.h"
+
 /*
  * A retained mapping serves requests of at least four fifths of its size: beyond that the part that
  * nobody asked for weighs more than a new mapping costs.
@@ -108,7 +110,11 @@ static int mapping_new(struct ebbi_large *large, size_t pages, size_t align_byte
 		return error;
 	error = ebbi_pagemap_cover(vm, (uintptr_t)base, pages);
 	if (error != 0) {
-		(void)vm->unmap(base, bytes);
+		/* A handler must take no lock, not even to remember what could not be unmapped. */
+		if (kind == EBBI_KIND_NESTED)
+			(void)vm->unmap(base, bytes);
+		else
+			ebbi_pages_unmap_unused(&large->store->pages, base, bytes);
 		return error;
 	}
 	ebbi_pagemap_set((uintptr_t)base, ebbi_entry_run(kind, pages));
@@ -169,15 +175,10 @@ int ebbi_large_alloc_nested(struct ebbi_large *large, size_t bytes, size_t align
 	return error;
 }
 
+/* The page map knows the whole of it: mapping_new and mapping_resize_try see to that. */
 static void unmap(struct ebbi_large *large, uintptr_t base, size_t pages)
 {
-	struct ebbi_pages *store = &large->store->pages;
-	int error = store->vm->unmap((void *)base, pages << EBBI_PAGE_SHIFT);
-
-	/* munmap can fail where a mapping would have to be split beyond max_map_count: empty it at least. */
-	if (error != 0)
-		error = store->vm->purge((void *)base, pages << EBBI_PAGE_SHIFT);
-	ebbi_pages_count_purge(store, pages, error == 0);
+	ebbi_pages_dissolve(&large->store->pages, base, pages);
 }
 
 void ebbi_large_free(struct ebbi_large *large, void *block, uint64_t entry)
@@ -218,12 +219,12 @@ static bool mapping_move_try(struct ebbi_large *large, void *block, size_t have,
 
 	if (vm->reserve(bytes, EBBI_PAGE_BYTES, &target) != 0)
 		return false;
-	if (ebbi_pagemap_cover(vm, (uintptr_t)target, 1) == 0 &&
+	if (ebbi_pagemap_cover(vm, (uintptr_t)target, pages) == 0 &&
 	    vm->remap(block, have << EBBI_PAGE_SHIFT, bytes, target) == 0) {
 		*ret_block = target;
 		return true;
 	}
-	(void)vm->unmap(target, bytes);
+	ebbi_pages_unmap_unused(&large->store->pages, target, bytes);
 	return false;
 }
 
@@ -235,7 +236,8 @@ static bool mapping_resize_try(struct ebbi_large *large, void *block, uint64_t e
 
 	/* The old entry goes first: the addresses may belong to somebody else as soon as they are free. */
 	ebbi_pagemap_set((uintptr_t)block, 0);
-	if (vm->remap(block, have << EBBI_PAGE_SHIFT, pages << EBBI_PAGE_SHIFT, NULL) != 0 &&
+	if ((ebbi_pagemap_cover(vm, (uintptr_t)block, pages) != 0 ||
+	     vm->remap(block, have << EBBI_PAGE_SHIFT, pages << EBBI_PAGE_SHIFT, NULL) != 0) &&
 	    !mapping_move_try(large, block, have, pages, &moved)) {
 		ebbi_pagemap_set((uintptr_t)block, entry);
 		return false;

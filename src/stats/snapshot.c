@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "heap/heap.h"
+#include "heap/reclaim.h"
 #include "heap/scavenger.h"
 
 /*
@@ -69,8 +70,13 @@ static void add_pages(struct ebb_snapshot *snapshot)
 	dirty = pages->dirty_pages;
 	snapshot->mapped_bytes += pages->mapped_bytes;
 	snapshot->purged_bytes = pages->purged_pages << EBBI_PAGE_SHIFT;
-	snapshot->purge_calls = pages->purge_calls;
+	snapshot->purge_calls = pages->purge_calls + pages->unmap_calls;
 	snapshot->mmap_calls = pages->map_calls;
+	snapshot->purge_refused = pages->purge_refused;
+	snapshot->unmap_refused = pages->unmap_refused;
+	snapshot->leftover_bytes = pages->lost_bytes;
+	for (unsigned i = 0; i < pages->leftover_count; i++)
+		snapshot->leftover_bytes += pages->leftovers[i].bytes;
 	ebbi_lock_release(&pages->lock);
 	dirty += ebbi_load_relaxed(&large->retained_pages);
 	snapshot->live_large_bytes =
@@ -79,7 +85,9 @@ static void add_pages(struct ebb_snapshot *snapshot)
 	snapshot->held_run_bytes = dirty << EBBI_PAGE_SHIFT;
 	snapshot->live_bytes += snapshot->live_large_bytes;
 	snapshot->resident_bytes += snapshot->live_large_bytes + snapshot->held_run_bytes;
-	snapshot->mapped_bytes += (uint64_t)ebbi_load_relaxed(&large->mapping_pages) << EBBI_PAGE_SHIFT;
+	snapshot->mapped_bytes +=
+		(uint64_t)(ebbi_load_relaxed(&large->mapping_pages) + ebbi_load_relaxed(&large->retained_pages))
+		<< EBBI_PAGE_SHIFT;
 	snapshot->mmap_calls += ebbi_load_relaxed(&large->map_calls);
 	snapshot->refault_pages += ebbi_load_relaxed(&large->refault_pages);
 }
@@ -118,6 +126,8 @@ void ebbi_snapshot_take(struct ebb_snapshot *ret_snapshot)
 	ret_snapshot->caches_lost = ebbi_load_relaxed(&registry->lost);
 	ret_snapshot->nested_allocations = ebbi_load_relaxed(&ebbi_heap.nested_allocations);
 	ret_snapshot->deferred_frees = ebbi_load_relaxed(&registry->deferred_frees);
+	ret_snapshot->allocations_refused = ebbi_load_relaxed(&ebbi_heap.refused_allocations);
+	ret_snapshot->reclaims = ebbi_reclaim_count();
 	ret_snapshot->scavenger_wakeups = ebbi_scavenger_looks();
 	ret_snapshot->features_off = ebbi_load_relaxed(&ebbi_heap.features_off);
 }

@@ -27,11 +27,13 @@ struct plan {
 	unsigned refused;
 	unsigned let_pass;
 	unsigned refuse;
+	int error; /* what a refusal says; 0: the usual */
 	uintptr_t last_base;
 	size_t last_bytes;
 };
 
-static const char *const op_names[FAKE_OPS] = {"reserve", "commit", "map", "purge", "unmap", "remap", "advise_huge"};
+static const char *const op_names[FAKE_OPS] = {"reserve", "commit", "map",         "purge",
+					       "unmap",   "remap",  "advise_huge", "guard"};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards all that follows */
 static struct range ranges[RANGES_MOST];
@@ -41,6 +43,7 @@ static size_t page_bytes = REAL_PAGE;
 static unsigned random_ops;
 static unsigned random_per_mille;
 static uint64_t random_state;
+static size_t maps_most; /* 0: no limit */
 
 static _Noreturn void die(enum fake_op op, const char *what, uintptr_t base, size_t bytes)
 {
@@ -100,6 +103,12 @@ static bool begin(enum fake_op op, uintptr_t base, size_t bytes)
 	return refuse;
 }
 
+/* The answer to a call that is refused. */
+static int refusal(enum fake_op op, int usual)
+{
+	return plans[op].error != 0 ? plans[op].error : usual;
+}
+
 static int done(int result)
 {
 	(void)pthread_mutex_unlock(&mutex);
@@ -141,6 +150,31 @@ static bool all_committed(uintptr_t base, size_t bytes)
 	return true;
 }
 
+/* What the kernel would count for one range: stretches of equal rights. */
+static size_t maps_of(const struct range *range)
+{
+	size_t maps = 1;
+
+	for (size_t page = 1; page < range->bytes / REAL_PAGE; page++)
+		maps += range->committed[page] != range->committed[page - 1];
+	return maps;
+}
+
+static size_t maps_now(void)
+{
+	size_t maps = 0;
+
+	for (unsigned i = 0; i < range_count; i++)
+		maps += maps_of(&ranges[i]);
+	return maps;
+}
+
+/* One more mapping would be too many. Neighbours do not merge here, so the count is an upper bound. */
+static bool maps_are_full(void)
+{
+	return maps_most != 0 && maps_now() >= maps_most;
+}
+
 /* Aligned real memory, as a range. */
 static int take(enum fake_op op, size_t bytes, size_t align_bytes, int rights, void **ret_base)
 {
@@ -150,8 +184,8 @@ static int take(enum fake_op op, size_t bytes, size_t align_bytes, int rights, v
 
 	if (!ebbi_is_power_of_two(align_bytes))
 		die(op, "alignment is no power of two", align_bytes, bytes);
-	if (begin(op, 0, bytes))
-		return done(-ENOMEM);
+	if (begin(op, 0, bytes) || maps_are_full())
+		return done(refusal(op, -ENOMEM));
 	align_bytes = ebbi_max_size(align_bytes, page_bytes);
 	wide = bytes + align_bytes;
 	raw = mmap(NULL, wide, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -191,7 +225,7 @@ static int fake_commit(void *base, size_t bytes)
 	if (range == NULL)
 		die(FAKE_COMMIT, "not within a reservation", (uintptr_t)base, bytes);
 	if (refuse)
-		return done(-ENOMEM);
+		return done(refusal(FAKE_COMMIT, -ENOMEM));
 	if (mprotect(base, bytes, PROT_READ | PROT_WRITE) != 0)
 		return done(-errno);
 	memset(range->committed + ((uintptr_t)base - range->base) / REAL_PAGE, 1, bytes / REAL_PAGE);
@@ -205,27 +239,61 @@ static int fake_purge(void *base, size_t bytes)
 	if (!all_committed((uintptr_t)base, bytes))
 		die(FAKE_PURGE, "not committed memory", (uintptr_t)base, bytes);
 	if (refuse)
-		return done(-EINVAL);
+		return done(refusal(FAKE_PURGE, -EINVAL));
 	return done(madvise(base, bytes, MADV_DONTNEED) == 0 ? 0 : -errno);
 }
 
+/* The books stay with whoever has a copy of the range. */
 static void drop(struct range *range)
 {
-	(void)munmap(range->committed, range->bytes / REAL_PAGE);
 	*range = ranges[--range_count];
 }
 
+/* Take the part [base, base + bytes), which lies within the range, out of the books. */
+static void cut(struct range *range, uintptr_t base, size_t bytes)
+{
+	struct range old = *range;
+	size_t before = base - old.base;
+	size_t behind = old.bytes - before - bytes;
+
+	drop(range);
+	if (range_count + 2 > RANGES_MOST)
+		die(FAKE_UNMAP, "more ranges than the fake can keep", base, bytes);
+	if (before > 0) {
+		ranges[range_count] = (struct range){old.base, before, books(before), old.reserved};
+		memcpy(ranges[range_count++].committed, old.committed, before / REAL_PAGE);
+	}
+	if (behind > 0) {
+		ranges[range_count] = (struct range){base + bytes, behind, books(behind), old.reserved};
+		memcpy(ranges[range_count++].committed, old.committed + (before + bytes) / REAL_PAGE,
+		       behind / REAL_PAGE);
+	}
+	(void)munmap(old.committed, old.bytes / REAL_PAGE);
+}
+
+/* Any part of what was handed out, also of several ranges, one right behind the other. */
 static int fake_unmap(void *base, size_t bytes)
 {
 	bool refuse = begin(FAKE_UNMAP, (uintptr_t)base, bytes);
-	struct range *range = range_of((uintptr_t)base, bytes);
+	struct range *first = range_of((uintptr_t)base, 1);
 
-	if (range == NULL || range->base != (uintptr_t)base || range->bytes != bytes)
-		die(FAKE_UNMAP, "not one whole range", (uintptr_t)base, bytes);
+	for (size_t at = 0; at < bytes; at += page_bytes)
+		if (range_of((uintptr_t)base + at, 1) == NULL)
+			die(FAKE_UNMAP, "not handed out", (uintptr_t)base, bytes);
+	/* A hole in the middle of a range makes two of one. */
+	refuse |= first->base < (uintptr_t)base && (uintptr_t)base + bytes < first->base + first->bytes &&
+		  maps_are_full();
 	if (refuse)
-		return done(-ENOMEM);
+		return done(refusal(FAKE_UNMAP, -ENOMEM));
 	(void)munmap(base, bytes);
-	drop(range);
+	for (uintptr_t at = (uintptr_t)base; bytes > 0;) {
+		struct range *range = range_of(at, 1);
+		size_t here = ebbi_min_size(bytes, range->bytes - (at - range->base));
+
+		cut(range, at, here);
+		at += here;
+		bytes -= here;
+	}
 	return done(0);
 }
 
@@ -243,10 +311,11 @@ static int fake_remap(void *base, size_t old_bytes, size_t new_bytes, void *targ
 	if (target != NULL && (onto == NULL || onto->base != (uintptr_t)target || onto->bytes != new_bytes))
 		die(FAKE_REMAP, "target is not one whole reservation", (uintptr_t)target, new_bytes);
 	if (refuse || mremap(base, old_bytes, new_bytes, flags, target) == MAP_FAILED)
-		return done(-ENOMEM);
+		return done(refusal(FAKE_REMAP, -ENOMEM));
 	if (target != NULL) {
 		memset(onto->committed, 1, new_bytes / REAL_PAGE);
 		onto->reserved = false;
+		(void)munmap(range->committed, range->bytes / REAL_PAGE);
 		drop(range);
 		return done(0);
 	}
@@ -263,7 +332,31 @@ static int fake_advise_huge(void *base, size_t bytes, int huge)
 	(void)huge;
 	if (range_of((uintptr_t)base, bytes) == NULL)
 		die(FAKE_ADVISE, "not within a reservation", (uintptr_t)base, bytes);
-	return done(refuse ? -EINVAL : 0);
+	return done(refuse ? refusal(FAKE_ADVISE, -EINVAL) : 0);
+}
+
+static int fake_guard(void *base, size_t bytes)
+{
+	bool refuse = begin(FAKE_GUARD, (uintptr_t)base, bytes);
+	struct range *range = range_of((uintptr_t)base, bytes);
+
+	if (range == NULL || !committed(range, (uintptr_t)base, bytes))
+		die(FAKE_GUARD, "not committed memory", (uintptr_t)base, bytes);
+	if (refuse || mprotect(base, bytes, PROT_NONE) != 0)
+		return done(refusal(FAKE_GUARD, -ENOMEM));
+	memset(range->committed + ((uintptr_t)base - range->base) / REAL_PAGE, 0, bytes / REAL_PAGE);
+	return done(0);
+}
+
+static size_t fake_maps_left(void)
+{
+	size_t left = 1000;
+
+	(void)pthread_mutex_lock(&mutex);
+	if (maps_most != 0)
+		left = maps_most - ebbi_min_size(maps_most, maps_now());
+	(void)pthread_mutex_unlock(&mutex);
+	return left;
 }
 
 const struct ebbi_vm fake_vm = {
@@ -274,6 +367,8 @@ const struct ebbi_vm fake_vm = {
 	.unmap = fake_unmap,
 	.remap = fake_remap,
 	.advise_huge = fake_advise_huge,
+	.maps_left = fake_maps_left,
+	.guard = fake_guard,
 };
 
 void fake_vm_reset(size_t bytes)
@@ -300,6 +395,7 @@ void fake_vm_reset(size_t bytes)
 	range_count = kept;
 	memset(plans, 0, sizeof(plans));
 	random_ops = 0;
+	maps_most = 0;
 	page_bytes = bytes;
 	(void)pthread_mutex_unlock(&mutex);
 }
@@ -338,6 +434,30 @@ void fake_vm_refuse(enum fake_op op, unsigned after, unsigned count)
 	plans[op].let_pass = after;
 	plans[op].refuse = count;
 	(void)pthread_mutex_unlock(&mutex);
+}
+
+void fake_vm_refuse_with(enum fake_op op, int error)
+{
+	(void)pthread_mutex_lock(&mutex);
+	plans[op].error = error;
+	(void)pthread_mutex_unlock(&mutex);
+}
+
+void fake_vm_limit_maps(size_t most)
+{
+	(void)pthread_mutex_lock(&mutex);
+	maps_most = most;
+	(void)pthread_mutex_unlock(&mutex);
+}
+
+size_t fake_vm_maps(void)
+{
+	size_t maps;
+
+	(void)pthread_mutex_lock(&mutex);
+	maps = maps_now();
+	(void)pthread_mutex_unlock(&mutex);
+	return maps;
 }
 
 void fake_vm_refuse_randomly(unsigned ops, unsigned per_mille, uint64_t seed)

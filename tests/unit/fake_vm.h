@@ -17,7 +17,17 @@
 
 #include "platform/vm.h"
 
-enum fake_op { FAKE_RESERVE, FAKE_COMMIT, FAKE_MAP, FAKE_PURGE, FAKE_UNMAP, FAKE_REMAP, FAKE_ADVISE, FAKE_OPS };
+enum fake_op {
+	FAKE_RESERVE,
+	FAKE_COMMIT,
+	FAKE_MAP,
+	FAKE_PURGE,
+	FAKE_UNMAP,
+	FAKE_REMAP,
+	FAKE_ADVISE,
+	FAKE_GUARD,
+	FAKE_OPS
+};
 
 #define FAKE_BIT(op) (1u << (op))
 #define FAKE_ALL ((1u << FAKE_OPS) - 1)
@@ -35,6 +45,11 @@ void fake_vm_last(enum fake_op op, uintptr_t *ret_base, size_t *ret_bytes);
 
 /* Let `after` calls of this kind pass, then refuse `count` (UINT32_MAX: all). */
 void fake_vm_refuse(enum fake_op op, unsigned after, unsigned count);
+/* What refusals of this kind say from now on, as a negative errno; 0: the usual. */
+void fake_vm_refuse_with(enum fake_op op, int error);
+/* As max_map_count: ranges and stretches of equal rights in them; 0 ends that. And how many there are. */
+void fake_vm_limit_maps(size_t most);
+size_t fake_vm_maps(void);
 /* Refuse `per_mille` of the calls whose bit is in `ops`; 0 ends that. */
 void fake_vm_refuse_randomly(unsigned ops, unsigned per_mille, uint64_t seed);
 

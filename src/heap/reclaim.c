@@ -1,0 +1,96 @@
+#include "heap/reclaim.h"
+
+#include "pages/release.h"
+#include "platform/clock.h"
+#include "platform/futex.h"
+#include "policy/reclaim.h"
+
+/* How long to wait for another thread's reclaim, in steps, since a wake may be missed in the child of a fork. */
+#define WAIT_STEP_NS 10000000
+#define WAIT_STEPS 20u
+
+enum { IDLE, RUNNING };
+
+static struct {
+	uint32_t word; /* futex: IDLE or RUNNING; acquire/release: RUNNING guards `last` */
+	uint64_t done; /* relaxed */
+	struct ebbi_reclaim_last last;
+} reclaim;
+
+/* Pages that the program, or slabs for it, hold. */
+static size_t live_pages(void)
+{
+	return ebbi_load_relaxed(&ebbi_heap.store.pages.live_pages) + ebbi_load_relaxed(&ebbi_heap.large.mapping_pages);
+}
+
+/* Returns pages that were free, or in caches, and are neither now. */
+static size_t give_everything(struct ebbi_cache *own)
+{
+	struct ebbi_store *store = &ebbi_heap.store;
+	size_t live_before = live_pages();
+	size_t left = 0;
+	size_t given = 0;
+	size_t live_after;
+
+	if (own != NULL)
+		(void)ebbi_cache_drain(&ebbi_heap.registry.pool, own);
+	(void)ebbi_registry_sweep(&ebbi_heap.registry, EBBI_SWEEP_ALL, own);
+	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
+		(void)ebbi_bin_purge(store, size_class, /* everything= */ true, &left);
+	given += ebbi_large_purge(&ebbi_heap.large, /* everything= */ true, &left);
+	live_after = live_pages();
+	given += ebbi_pages_release(&store->pages);
+	return given + (live_before > live_after ? live_before - live_after : 0);
+}
+
+static bool reclaim_now(struct ebbi_cache *own, size_t wanted_pages)
+{
+	struct ebbi_reclaim_last *last = &reclaim.last;
+	uint64_t start_ns = ebbi_clock_now_ns();
+	size_t given;
+
+	if (!ebbi_policy_reclaim_is_due(last, start_ns, live_pages(), wanted_pages))
+		return false;
+	given = give_everything(own);
+	last->vain = given < wanted_pages;
+	last->live_pages = live_pages();
+	last->end_ns = ebbi_clock_now_ns();
+	last->took_ns = last->end_ns - start_ns;
+	ebbi_fetch_add_relaxed(&reclaim.done, 1u);
+	return given > 0;
+}
+
+static void wait_for_other(void)
+{
+	for (unsigned i = 0; i < WAIT_STEPS && ebbi_load_acquire(&reclaim.word) == RUNNING; i++)
+		(void)ebbi_futex_wait(&reclaim.word, RUNNING, WAIT_STEP_NS);
+}
+
+bool ebbi_reclaim(struct ebbi_cache *own, size_t bytes)
+{
+	uint32_t expected = IDLE;
+	bool given;
+
+	/* More than any amount of freeing can make room for. */
+	if (bytes > ebbi_vm_address_limit_bytes())
+		return false;
+	if (!ebbi_cas_acquire(&reclaim.word, &expected, (uint32_t)RUNNING)) {
+		wait_for_other();
+		return true;
+	}
+	given = reclaim_now(own, ebbi_divide_up(bytes, EBBI_PAGE_BYTES));
+	ebbi_store_release(&reclaim.word, (uint32_t)IDLE);
+	ebbi_futex_wake(&reclaim.word, INT32_MAX);
+	return given;
+}
+
+uint64_t ebbi_reclaim_count(void)
+{
+	return ebbi_load_relaxed(&reclaim.done);
+}
+
+void ebbi_reclaim_forget(void)
+{
+	reclaim.last = (struct ebbi_reclaim_last){0};
+	ebbi_store_relaxed(&reclaim.word, (uint32_t)IDLE);
+}

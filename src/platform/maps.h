@@ -1,0 +1,15 @@
+/*
+ * maps.h: how many mappings the process has, and may have.
+ *
+ * Owns: reading /proc/self/maps and /proc/sys/vm/max_map_count. Never: allocates, touches errno. Threading: any
+ * thread. Errors: none; where /proc cannot be read the process counts as full, and nothing cuts its mappings up.
+ */
+#ifndef EBBI_PLATFORM_MAPS_H
+#define EBBI_PLATFORM_MAPS_H
+
+#include <stddef.h>
+
+/* See maps_left in platform/vm.h. */
+size_t ebbi_maps_left(void);
+
+#endif
