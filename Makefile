@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 PRESET ?= release
 
-.PHONY: all products check check-long demo bench bench-quick bench-real golden install format lint clean
+.PHONY: all products check check-long demo bench bench-quick bench-real bench-servers golden install format lint clean
 
 all:
 	@command -v cmake >/dev/null && command -v ninja >/dev/null || { \
@@ -43,6 +43,12 @@ bench-real:
 	@scripts/bootstrap real
 	@$(MAKE) --no-print-directory all
 	@scripts/bench-real
+
+# ARGS goes to scripts/bench-servers: make bench-servers ARGS='--only redis --rounds 3'
+bench-servers:
+	@scripts/bootstrap servers
+	@$(MAKE) --no-print-directory products
+	@scripts/bench-servers $(ARGS)
 
 # Accept the instruction counts of malloc and free as they are now (tests/golden).
 golden: all

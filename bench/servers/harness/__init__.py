@@ -1,0 +1,1 @@
+"""Real servers under several allocators: what scripts/bench-servers runs."""
