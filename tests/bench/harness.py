@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "alloc"))
 
-from harness import catalogue, main, peers, runner, stats, tables  # noqa: E402
+from harness import catalogue, joining, main, peers, runner, stats, tables  # noqa: E402
 
 
 def run_of(cpu):
@@ -26,6 +26,12 @@ def rest_of(ratio):
         "rest_cpu_us": 3000,
         "rest": [dict(sample, at_s=at) for at in (1.0, 2.0, 5.0)],
     }
+
+
+def life_of(anon_kib):
+    return dict(
+        rest_of(1.5), faults=2000, work_cpu_us=3e6, late_ticks=0, minutes=[[anon_kib, 1024]] * 59 + [[anon_kib, 512]]
+    )
 
 
 def document():
@@ -44,6 +50,7 @@ def document():
             "ring": {"mimalloc": [run_of(1)], "ebb": [run_of(2)]},
         },
         "rest": {"a-cycles": {"mimalloc": [rest_of(8.0)], "ebb": [rest_of(1.04), rest_of(1.1)]}},
+        "life": {"hour": {"mimalloc": [life_of(3072)], "ebb": [life_of(2048), life_of(4096)]}},
     }
 
 
@@ -71,6 +78,9 @@ class Tables(unittest.TestCase):
         self.assertIn("1.000", body)
         self.assertIn("1.0 (8.00)", body)
         self.assertIn("1.07 (1.04-1.10)", body)
+        self.assertRegex(body, r"mean of the hour +\| +3\.0 \| +3\.0 \(2\.0-4\.0\)")
+        self.assertRegex(body, r"most / live that minute +\| +6\.00 \| +6\.00 \(4\.00-8\.00\)")
+        self.assertRegex(body, r"\| 60 +\| +0 \| +3 \| +2 \|")
 
     def test_markers(self):
         text = f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n"
@@ -82,6 +92,23 @@ class Tables(unittest.TestCase):
 
     def test_published_page_has_the_markers(self):
         tables.replace_between((ROOT / "docs" / "benchmarks.md").read_text(), "x")
+
+
+class Joining(unittest.TestCase):
+    def test_pieces_become_one(self):
+        first, second = document(), document()
+        second["speed"] = {"ring": {"mimalloc": [run_of(3)], "ebb": [run_of(3)]}}
+        for doc in (first, second):
+            doc["facts"]["load_before"] = "0.5 0 0"
+        whole = joining.joined([first, second])
+        self.assertEqual([run["cpu_s"] for run in whole["speed"]["ring"]["ebb"]], [2, 3])
+        self.assertEqual(whole["rounds"]["speed"], 2)
+
+    def test_other_machines_do_not_join(self):
+        other = document()
+        other["facts"]["kernel"] = "another"
+        with self.assertRaises(joining.NotAlike):
+            joining.joined([document(), other])
 
 
 class Peers(unittest.TestCase):
@@ -104,7 +131,7 @@ class Catalogue(unittest.TestCase):
     def test_every_source_is_listed_once(self):
         listed = {(p.kind, p.command[0]) for p in catalogue.read()}
         sources = set()
-        for kind in ("speed", "rest"):
+        for kind in ("speed", "rest", "life"):
             for path in (ROOT / "bench" / "alloc" / kind).iterdir():
                 if path.suffix in (".c", ".cpp") and path.name != "rest.c":
                     sources.add((kind, path.stem))

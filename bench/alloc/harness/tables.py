@@ -106,6 +106,50 @@ def rest_ranges(doc, subject="ebb"):
     return table([f"{subject}: resting / floor", "1 s", "2 s", "5 s", "CPU ms while resting"], rows)
 
 
+def life_mean(run, index):
+    return sum(minute[index] for minute in run["minutes"]) / len(run["minutes"])
+
+
+LIFE = [
+    ("peak", lambda run: run["peak_kib"] / 1024, 1),
+    ("mean of the hour", lambda run: life_mean(run, 0) / 1024, 1),
+    ("mean / mean live", lambda run: life_mean(run, 0) / life_mean(run, 1), 2),
+    ("most / live that minute", lambda run: max(rss / live for rss, live in run["minutes"]), 2),
+    ("1 s after it", lambda run: stats.rest_sample(run, 1)["anon_kib"] / 1024, 1),
+    ("2 s", lambda run: stats.rest_sample(run, 2)["anon_kib"] / 1024, 1),
+    ("5 s", lambda run: stats.rest_sample(run, 5)["anon_kib"] / 1024, 1),
+    ("floor then", lambda run: run["floor_kib"] / 1024, 1),
+    ("5 s / floor", lambda run: stats.rest_sample(run, 5)["ratio"], 2),
+    ("CPU s of the hour", lambda run: run["work_cpu_us"] / 1e6, 2),
+    ("page faults, thousands", lambda run: run["faults"] / 1000, 1),
+    ("late ticks of 600", lambda run: run["late_ticks"], 0),
+]
+
+
+def life_cell(runs, figure, digits):
+    summary = stats.summary([figure(run) for run in runs])
+    return spread(summary, 1, digits) if len(runs) > 1 else f"{summary['median']:.{digits}f}"
+
+
+def life_table(doc, program):
+    peers, runs = peer_names(doc), doc["life"][program]
+    rows = []
+    for title, figure, digits in LIFE:
+        rows.append([title] + [life_cell(runs[p], figure, digits) if runs.get(p) else "-" for p in peers])
+    return table([program + ": MiB", *peers], rows)
+
+
+def life_course(doc, program, every=5):
+    """Anonymous RSS and live bytes at the end of every fifth minute; the first run of each peer."""
+    peers, runs = [p for p in peer_names(doc) if doc["life"][program].get(p)], doc["life"][program]
+    rows = []
+    for minute in range(every - 1, len(runs[peers[0]][0]["minutes"]), every):
+        live = runs[peers[0]][0]["minutes"][minute][1]
+        rss = [runs[p][0]["minutes"][minute][0] for p in peers]
+        rows.append([str(minute + 1), f"{live / 1024:.0f}"] + [f"{kib / 1024:.0f}" for kib in rss])
+    return table(["minute", "live MiB", *peers], rows)
+
+
 def machine(doc):
     facts = doc["facts"]
     peers = "\n".join(
@@ -115,8 +159,8 @@ def machine(doc):
         f"{facts['date']}; {facts['cpus']} x {facts['cpu']}, {facts['memory']}; {facts['system']}, kernel "
         f"{facts['kernel']}, transparent huge pages {facts['thp']}, overcommit {facts['overcommit']}; programs "
         f"compiled by {facts['compiler']} -O2. Load average before: {facts['load_before']}. Speed rounds: "
-        f"{doc['rounds']['speed']}, resting rounds: {doc['rounds']['rest']}, scale {doc['scale']}. "
-        f"Command: `{doc['command']}`.\n\n{peers}"
+        f"{doc['rounds']['speed']}, resting rounds: {doc['rounds']['rest']}, hours: {doc['rounds'].get('life', 0)}, "
+        f"scale {doc['scale']}. Command: `{doc['command']}`.\n\n{peers}"
     )
 
 
@@ -146,6 +190,15 @@ def render(doc):
             rest_ranges(doc),
             rest_other_table(doc, "floor_kib", "floor MiB, median (min-max)"),
             rest_other_table(doc, "peak_kib", "peak MiB, median (min-max)"),
+        ]
+    for program in program_names(doc, "life") if doc.get("life") else []:
+        parts += [
+            "### An hour of a server's life\n\nAn hour in a minute: load, sizes and lifetimes drift. Anonymous RSS, "
+            "noted once a simulated minute; then everything sleeps. All peers ran at the same time. A late tick is one "
+            "that the machine was too busy for.",
+            life_table(doc, program),
+            "MiB at the end of a minute:",
+            life_course(doc, program),
         ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

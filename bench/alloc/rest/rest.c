@@ -24,7 +24,7 @@ void *rest_map(uint64_t bytes)
 	return p;
 }
 
-static void object_new(struct slot *s, struct rng *r, uint32_t size)
+void object_make(struct slot *s, struct rng *r, uint32_t size)
 {
 	s->size = size;
 	s->tag = (uint32_t)rng_next(r);
@@ -44,7 +44,7 @@ void table_add(struct table *t, struct rng *r, uint32_t size)
 {
 	if (t->count == t->capacity)
 		probe_die("a table is too small");
-	object_new(&t->slot[t->count++], r, size);
+	object_make(&t->slot[t->count++], r, size);
 	t->live_bytes += size;
 }
 
@@ -60,7 +60,7 @@ void table_replace(struct table *t, struct rng *r, uint64_t at, uint32_t size)
 {
 	t->live_bytes -= t->slot[at].size;
 	object_free(&t->slot[at]);
-	object_new(&t->slot[at], r, size);
+	object_make(&t->slot[at], r, size);
 	t->live_bytes += size;
 }
 
@@ -97,7 +97,7 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-static void sleep_until(uint64_t when_ns)
+void rest_sleep_until(uint64_t when_ns)
 {
 	struct timespec t = {.tv_sec = (time_t)(when_ns / 1000000000u), .tv_nsec = (long)(when_ns % 1000000000u)};
 
@@ -180,7 +180,7 @@ static void print_outcome(const struct rest *rest, const struct outcome *o)
 {
 	uint64_t floor_kib = o->boot.anon_kib + o->page_bytes / 1024;
 	const struct probe_memory *last = &o->sample[SAMPLES - 1].m;
-	static char line[4096];
+	static char line[8192];
 	int n;
 
 	n = snprintf(line, sizeof(line),
@@ -198,7 +198,10 @@ static void print_outcome(const struct rest *rest, const struct outcome *o)
 			line[n++] = ',';
 		n += print_sample(line + n, sizeof(line) - (size_t)n, &o->sample[i], floor_kib);
 	}
-	n += snprintf(line + n, sizeof(line) - (size_t)n, "]}\n");
+	n += snprintf(line + n, sizeof(line) - (size_t)n, "]");
+	if (rest->tell != NULL)
+		n += rest->tell(line + n, sizeof(line) - (size_t)n);
+	n += snprintf(line + n, sizeof(line) - (size_t)n, "}\n");
 	probe_write(line, (size_t)n);
 }
 
@@ -211,8 +214,10 @@ int rest_main(struct rest *rest, int argc, char **argv)
 	uint64_t start;
 
 	bench_begin(&rest->bench, argc, argv, rest->name);
+	if (rest->prepare != NULL)
+		rest->prepare(rest);
 	workers_start(rest);
-	sleep_until(bench_now_ns() + 200000000u);
+	rest_sleep_until(bench_now_ns() + 200000000u);
 	probe_read_memory(&o.boot);
 	for (uint32_t i = 0; i < rest->threads; i++)
 		sem_post(&rest->go);
@@ -225,7 +230,7 @@ int rest_main(struct rest *rest, int argc, char **argv)
 		/* A smoke run at a small scale need not sleep as long. */
 		double at = o.sample[i].at_s * (rest->bench.scale < 0.1 ? 0.1 : 1.0);
 
-		sleep_until(start + (uint64_t)(at * 1e9));
+		rest_sleep_until(start + (uint64_t)(at * 1e9));
 		probe_read_memory(&o.sample[i].m);
 	}
 	o.rest_cpu_us = cpu_us() - o.work_cpu_us;

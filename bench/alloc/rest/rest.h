@@ -48,12 +48,16 @@ struct rest {
 	uint32_t threads;
 	uint64_t table_capacity;
 	void (*work)(struct worker *w);
+	void (*prepare)(struct rest *rest);   /* before any thread starts; or NULL */
+	int (*tell)(char *line, size_t room); /* appends fields to the result, returns their length; or NULL */
 	struct bench bench;
 	struct sizes *sizes;        /* set by main before any thread starts, then constant */
 	pthread_barrier_t together; /* all workers, for work that goes in step */
 	sem_t started, go, done, end;
 	struct worker *workers;
 };
+
+void rest_sleep_until(uint64_t when_ns);
 
 /* Memory of the program's own, outside the heap and outside every figure. */
 void *rest_map(uint64_t bytes);
@@ -62,6 +66,7 @@ void *rest_map(uint64_t bytes);
 void table_add(struct table *t, struct rng *r, uint32_t size);
 /* Frees the object at an index and puts a new one there. */
 void table_replace(struct table *t, struct rng *r, uint64_t at, uint32_t size);
+void object_make(struct slot *s, struct rng *r, uint32_t size);
 void object_free(struct slot *s);
 /* Frees all objects but those for which a draw falls under keep_permille. */
 void table_thin(struct table *t, struct rng *r, uint32_t keep_permille);
