@@ -24,7 +24,7 @@ void ebbi_registry_init(struct ebbi_registry *registry, struct ebbi_store *store
 static struct ebbi_cache *cache_create(struct ebbi_registry *registry)
 {
 	struct ebbi_meta *meta = &registry->pool.store->meta;
-	struct ebbi_cache *cache = ebbi_meta_alloc(meta, sizeof(struct ebbi_cache));
+	struct ebbi_cache *cache = ebbi_meta_alloc(meta, sizeof(struct ebbi_cache), EBBI_META_LASTING);
 
 	if (cache == NULL)
 		return NULL;

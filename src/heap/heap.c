@@ -109,5 +109,6 @@ void ebbi_heap_check(void)
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
 		ebbi_bin_check(&ebbi_heap.store, size_class);
 	ebbi_pages_check(&ebbi_heap.store.pages);
+	ebbi_meta_check(&ebbi_heap.store.meta);
 	ebbi_handshake_leave(&cache->handshake);
 }

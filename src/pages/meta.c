@@ -2,8 +2,17 @@
 
 #include <string.h>
 
-#define BLOCK_CHUNK_BYTES ((size_t)256 << 10)
+#include "platform/report.h"
+
 #define AREA_CHUNK_BYTES ((size_t)1 << 20)
+
+#define ALL_UNITS UINT64_MAX
+
+/* Units that a chunk's own fields take of its first page. */
+#define HEADER_UNITS ((unsigned)((sizeof(struct ebbi_meta_chunk) + EBBI_META_UNIT - 1) / EBBI_META_UNIT))
+
+_Static_assert(EBBI_META_UNIT * 64 == EBBI_PAGE_BYTES, "a word of the bitmap is a page");
+_Static_assert(sizeof(struct ebbi_meta_chunk) <= EBBI_PAGE_BYTES / 2, "the first page has room for blocks");
 
 void ebbi_meta_init(struct ebbi_meta *meta, const struct ebbi_vm *vm, size_t page_bytes)
 {
@@ -12,100 +21,346 @@ void ebbi_meta_init(struct ebbi_meta *meta, const struct ebbi_vm *vm, size_t pag
 	ebbi_lock_init(&meta->lock, EBBI_RANK_META);
 }
 
-/* Map a chunk of `bytes` between two inaccessible pages. */
-static int chunk_map(struct ebbi_meta *meta, size_t bytes, uintptr_t *ret_base)
+/* Map [base + a page, base + bytes) between two inaccessible pages, base a multiple of `align_bytes`. */
+static int chunk_map(struct ebbi_meta *meta, size_t bytes, size_t align_bytes, uintptr_t *ret_base)
 {
+	size_t guard = meta->page_bytes;
 	void *base;
-	int error = meta->vm->reserve(bytes + 2 * meta->page_bytes, meta->page_bytes, &base);
+	int error = meta->vm->reserve(bytes + guard, align_bytes, &base);
 
 	if (error != 0)
 		return error;
-	error = meta->vm->commit((char *)base + meta->page_bytes, bytes);
+	error = meta->vm->commit((char *)base + guard, bytes - guard);
 	if (error != 0) {
-		(void)meta->vm->unmap(base, bytes + 2 * meta->page_bytes);
+		(void)meta->vm->unmap(base, bytes + guard);
 		return error;
 	}
-	*ret_base = (uintptr_t)base + meta->page_bytes;
+	*ret_base = (uintptr_t)base;
 	return 0;
 }
 
-static void *bump_locked(struct ebbi_meta_chunk *chunk, size_t bytes)
+static void chunk_unmap(struct ebbi_meta *meta, uintptr_t base, size_t bytes)
 {
-	void *block;
-
-	if (chunk->end - chunk->next < bytes)
-		return NULL;
-	block = (void *)chunk->next;
-	chunk->next += bytes;
-	return block;
+	(void)meta->vm->unmap((void *)base, bytes + meta->page_bytes);
 }
 
-/*
- * From `chunk`, which is replaced by a new one when it is used up. Two threads that both find it
- * used up each map one; the rest of the smaller is lost, which happens once in many megabytes.
- */
-static void *bump(struct ebbi_meta *meta, struct ebbi_meta_chunk *chunk, size_t bytes, size_t chunk_bytes)
+/* The 4 KiB page in which a chunk's fields lie: the first behind the guard. */
+static unsigned header_word(const struct ebbi_meta *meta)
 {
+	return (unsigned)(meta->page_bytes >> EBBI_PAGE_SHIFT);
+}
+
+static uintptr_t chunk_base(const struct ebbi_meta_chunk *chunk)
+{
+	return ebbi_round_down((uintptr_t)chunk, EBBI_META_CHUNK_BYTES);
+}
+
+/* The most free units in a row, up to EBBI_META_UNITS_MOST. */
+static unsigned longest_row(uint64_t units)
+{
+	unsigned length = 0;
+
+	for (; units != 0 && length < EBBI_META_UNITS_MOST; length++)
+		units &= units << 1;
+	return length;
+}
+
+static void note_life_locked(struct ebbi_meta *meta, struct ebbi_meta_chunk *chunk, unsigned word, unsigned longest,
+			     enum ebbi_meta_life life)
+{
+	struct ebbi_meta_chunk **first = meta->first[life];
+	uint64_t *room = chunk->room[life];
+	uint64_t bit = (uint64_t)1 << word;
+
+	for (unsigned units = 1; units <= EBBI_META_UNITS_MOST; units++) {
+		if (units > longest) {
+			room[units] &= ~bit;
+			continue;
+		}
+		room[units] |= bit;
+		if (first[units] == NULL || first[units]->number > chunk->number)
+			first[units] = chunk;
+	}
+}
+
+/* The word has changed. A page without a block is for either kind. */
+static void note_room_locked(struct ebbi_meta *meta, struct ebbi_meta_chunk *chunk, unsigned word)
+{
+	unsigned longest = longest_row(chunk->free[word]);
+	bool lasting = (chunk->lasting >> word & 1) != 0;
+	bool unused = chunk->free[word] == ALL_UNITS;
+
+	note_life_locked(meta, chunk, word, unused || !lasting ? longest : 0, EBBI_META_BRIEF);
+	note_life_locked(meta, chunk, word, unused || lasting ? longest : 0, EBBI_META_LASTING);
+}
+
+/* Behind all others. */
+static void chunk_add_locked(struct ebbi_meta *meta, struct ebbi_meta_chunk *chunk)
+{
+	unsigned header = header_word(meta);
+
+	if (meta->youngest != NULL) {
+		chunk->number = meta->youngest->number + 1;
+		meta->youngest->next = chunk;
+	} else {
+		meta->oldest = chunk;
+	}
+	meta->youngest = chunk;
+	meta->mapped_bytes += EBBI_META_CHUNK_BYTES - meta->page_bytes;
+	chunk->resident = (uint64_t)1 << header;
+	chunk->lasting = chunk->resident; /* the chunk's own fields are */
+	for (unsigned word = header; word < EBBI_META_WORDS; word++) {
+		chunk->free[word] = word == header ? ALL_UNITS << HEADER_UNITS : ALL_UNITS;
+		note_room_locked(meta, chunk, word);
+	}
+}
+
+static void *take_locked(struct ebbi_meta *meta, unsigned units, enum ebbi_meta_life life)
+{
+	struct ebbi_meta_chunk *chunk = meta->first[life][units];
+	uint64_t starts;
+	uint64_t bit;
+	unsigned word;
+	unsigned unit;
+
+	while (chunk != NULL && chunk->room[life][units] == 0)
+		chunk = chunk->next;
+	meta->first[life][units] = chunk;
+	if (chunk == NULL)
+		return NULL;
+	word = ebbi_bit_lowest(chunk->room[life][units]);
+	bit = (uint64_t)1 << word;
+	starts = chunk->free[word];
+	for (unsigned i = 1; i < units; i++)
+		starts &= chunk->free[word] >> i;
+	unit = ebbi_bit_lowest(starts);
+	if (chunk->free[word] == ALL_UNITS) {
+		meta->idle_pages -= (chunk->resident & bit) != 0;
+		chunk->lasting = life == EBBI_META_LASTING ? chunk->lasting | bit : chunk->lasting & ~bit;
+	}
+	chunk->resident |= bit;
+	chunk->free[word] &= ~ebbi_bit_range(unit, units);
+	note_room_locked(meta, chunk, word);
+	meta->used_bytes += units * EBBI_META_UNIT;
+	return (char *)chunk_base(chunk) + word * EBBI_PAGE_BYTES + unit * EBBI_META_UNIT;
+}
+
+void *ebbi_meta_alloc(struct ebbi_meta *meta, size_t bytes, enum ebbi_meta_life life)
+{
+	unsigned units = (unsigned)ebbi_divide_up(bytes, EBBI_META_UNIT);
 	uintptr_t base;
 	void *block;
 
 	ebbi_lock_acquire(&meta->lock);
-	block = bump_locked(chunk, bytes);
+	block = take_locked(meta, units, life);
 	ebbi_lock_release(&meta->lock);
-	if (block != NULL || chunk_map(meta, chunk_bytes, &base) != 0)
-		return block;
-	ebbi_lock_acquire(&meta->lock);
-	chunk->next = base;
-	chunk->end = base + chunk_bytes;
-	meta->mapped_bytes += chunk_bytes;
-	block = bump_locked(chunk, bytes);
-	ebbi_lock_release(&meta->lock);
-	return block;
-}
-
-static void *take_free(struct ebbi_meta *meta, size_t bytes)
-{
-	void **list = &meta->free[bytes / EBBI_META_UNIT - 1];
-	void *block;
-
-	ebbi_lock_acquire(&meta->lock);
-	meta->used_bytes += bytes;
-	block = *list;
-	if (block != NULL)
-		*list = *(void **)block;
-	ebbi_lock_release(&meta->lock);
-	return block;
-}
-
-void *ebbi_meta_alloc(struct ebbi_meta *meta, size_t bytes)
-{
-	size_t rounded = ebbi_round_up(bytes, EBBI_META_UNIT);
-	void *block = take_free(meta, rounded);
-
-	if (block != NULL)
-		return memset(block, 0, rounded);
-	block = bump(meta, &meta->blocks, rounded, BLOCK_CHUNK_BYTES);
 	if (block == NULL) {
+		if (chunk_map(meta, EBBI_META_CHUNK_BYTES, EBBI_META_CHUNK_BYTES, &base) != 0)
+			return NULL;
+		/* Many threads that start at once find no room at once: only the first one's chunk is kept. */
 		ebbi_lock_acquire(&meta->lock);
-		meta->used_bytes -= rounded;
+		block = take_locked(meta, units, life);
+		if (block == NULL) {
+			chunk_add_locked(meta, (struct ebbi_meta_chunk *)(base + meta->page_bytes));
+			block = take_locked(meta, units, life);
+			base = 0;
+		}
 		ebbi_lock_release(&meta->lock);
+		if (base != 0)
+			chunk_unmap(meta, base, EBBI_META_CHUNK_BYTES);
 	}
-	return block;
+	return memset(block, 0, units * EBBI_META_UNIT);
 }
 
 void ebbi_meta_free(struct ebbi_meta *meta, void *block, size_t bytes)
 {
-	size_t rounded = ebbi_round_up(bytes, EBBI_META_UNIT);
-	void **list = &meta->free[rounded / EBBI_META_UNIT - 1];
+	uintptr_t base = ebbi_round_down((uintptr_t)block, EBBI_META_CHUNK_BYTES);
+	struct ebbi_meta_chunk *chunk = (struct ebbi_meta_chunk *)(base + meta->page_bytes);
+	unsigned units = (unsigned)ebbi_divide_up(bytes, EBBI_META_UNIT);
+	unsigned word = (unsigned)(((uintptr_t)block - base) >> EBBI_PAGE_SHIFT);
+	unsigned unit = (unsigned)(((uintptr_t)block & (EBBI_PAGE_BYTES - 1)) / EBBI_META_UNIT);
 
 	ebbi_lock_acquire(&meta->lock);
-	meta->used_bytes -= rounded;
-	*(void **)block = *list;
-	*list = block;
+	if ((chunk->free[word] & ebbi_bit_range(unit, units)) != 0)
+		ebbi_report_internal("a descriptor is freed twice");
+	chunk->free[word] |= ebbi_bit_range(unit, units);
+	meta->idle_pages += chunk->free[word] == ALL_UNITS;
+	note_room_locked(meta, chunk, word);
+	meta->used_bytes -= units * EBBI_META_UNIT;
 	ebbi_lock_release(&meta->lock);
+}
+
+/* The words of those pages of the kernel that are wholly free and not wholly given back. */
+static uint64_t idle_words_locked(const struct ebbi_meta *meta, const struct ebbi_meta_chunk *chunk)
+{
+	unsigned unit_words = header_word(meta);
+	uint64_t idle = 0;
+	uint64_t whole = 0;
+
+	for (unsigned word = 0; word < EBBI_META_WORDS; word++)
+		idle |= (uint64_t)(chunk->free[word] == ALL_UNITS) << word;
+	for (unsigned word = 0; word < EBBI_META_WORDS; word += unit_words) {
+		uint64_t unit = ebbi_bit_range(word, unit_words);
+
+		if ((idle & unit) == unit && (chunk->resident & unit) != 0)
+			whole |= unit;
+	}
+	return whole;
+}
+
+/* Give back the pages of `words`, which were withdrawn. Returns those that the kernel took. No lock is held. */
+static uint64_t purge_words(struct ebbi_meta *meta, uintptr_t base, uint64_t words)
+{
+	uint64_t done = 0;
+
+	while (words != 0) {
+		unsigned first = ebbi_bit_lowest(words);
+		uint64_t behind = ~(words >> first);
+		unsigned count = behind == 0 ? EBBI_META_WORDS - first : ebbi_bit_lowest(behind);
+		uint64_t stretch = ebbi_bit_range(first, count);
+
+		words &= ~stretch;
+		if (meta->vm->purge((void *)(base + first * EBBI_PAGE_BYTES), count * EBBI_PAGE_BYTES) == 0)
+			done |= stretch;
+	}
+	return done;
+}
+
+/* Into circulation (ALL_UNITS) or out of it (0). */
+static void set_words_locked(struct ebbi_meta *meta, struct ebbi_meta_chunk *chunk, uint64_t words, uint64_t units)
+{
+	for (; words != 0; words &= words - 1) {
+		chunk->free[ebbi_bit_lowest(words)] = units;
+		note_room_locked(meta, chunk, ebbi_bit_lowest(words));
+	}
+}
+
+/* One chunk; returns the pages given back. */
+static size_t purge_chunk(struct ebbi_meta *meta, struct ebbi_meta_chunk *chunk, size_t *ret_refused)
+{
+	uint64_t going;
+	uint64_t resident;
+	uint64_t done;
+
+	ebbi_lock_acquire(&meta->lock);
+	going = idle_words_locked(meta, chunk);
+	resident = going & chunk->resident;
+	set_words_locked(meta, chunk, going, 0);
+	meta->idle_pages -= ebbi_bit_count(resident);
+	ebbi_lock_release(&meta->lock);
+	if (going == 0)
+		return 0;
+	done = purge_words(meta, chunk_base(chunk), going);
+	ebbi_lock_acquire(&meta->lock);
+	set_words_locked(meta, chunk, going, ALL_UNITS);
+	chunk->resident &= ~done;
+	meta->idle_pages += ebbi_bit_count(resident & ~done);
+	ebbi_lock_release(&meta->lock);
+	*ret_refused += ebbi_bit_count(resident & ~done);
+	return ebbi_bit_count(resident & done);
+}
+
+size_t ebbi_meta_purge(struct ebbi_meta *meta, size_t *ret_refused)
+{
+	struct ebbi_meta_chunk *chunk;
+	size_t purged = 0;
+	bool idle;
+
+	*ret_refused = 0;
+	ebbi_lock_acquire(&meta->lock);
+	idle = meta->idle_pages > 0;
+	chunk = meta->oldest;
+	ebbi_lock_release(&meta->lock);
+	while (idle && chunk != NULL) {
+		purged += purge_chunk(meta, chunk, ret_refused);
+		ebbi_lock_acquire(&meta->lock);
+		chunk = chunk->next;
+		ebbi_lock_release(&meta->lock);
+	}
+	if (EBBI_PARANOID)
+		ebbi_meta_check(meta);
+	return purged;
+}
+
+static void *area_locked(struct ebbi_meta *meta, size_t bytes)
+{
+	uintptr_t area = meta->areas_next;
+
+	if (meta->areas_end - area < bytes)
+		return NULL;
+	meta->areas_next += bytes;
+	return (void *)area;
 }
 
 void *ebbi_meta_area(struct ebbi_meta *meta, size_t bytes)
 {
-	return bump(meta, &meta->areas, ebbi_round_up(bytes, meta->page_bytes), AREA_CHUNK_BYTES);
+	size_t rounded = ebbi_round_up(bytes, meta->page_bytes);
+	size_t chunk_bytes = AREA_CHUNK_BYTES + meta->page_bytes;
+	uintptr_t base;
+	void *area;
+
+	ebbi_lock_acquire(&meta->lock);
+	area = area_locked(meta, rounded);
+	ebbi_lock_release(&meta->lock);
+	if (area != NULL || chunk_map(meta, chunk_bytes, meta->page_bytes, &base) != 0)
+		return area;
+	ebbi_lock_acquire(&meta->lock);
+	area = area_locked(meta, rounded);
+	if (area == NULL) {
+		meta->areas_next = base + meta->page_bytes;
+		meta->areas_end = base + chunk_bytes;
+		meta->mapped_bytes += AREA_CHUNK_BYTES;
+		area = area_locked(meta, rounded);
+		base = 0;
+	}
+	ebbi_lock_release(&meta->lock);
+	if (base != 0)
+		chunk_unmap(meta, base, chunk_bytes);
+	return area;
+}
+
+static void check_word(const struct ebbi_meta *meta, const struct ebbi_meta_chunk *chunk, unsigned word)
+{
+	uint64_t units = chunk->free[word];
+	unsigned longest = longest_row(units);
+	unsigned lasting = (chunk->lasting >> word & 1) != 0 ? EBBI_META_LASTING : EBBI_META_BRIEF;
+
+	if (units != 0 && word < header_word(meta))
+		ebbi_report_internal("a metadata chunk's guard is free memory");
+	if (units != 0 && units != ALL_UNITS && (chunk->resident >> word & 1) == 0)
+		ebbi_report_internal("a used page of metadata is not counted as resident");
+	for (unsigned life = 0; life < EBBI_META_LIVES; life++) {
+		for (unsigned i = 1; i <= EBBI_META_UNITS_MOST; i++) {
+			bool room = i <= longest && (units == ALL_UNITS || life == lasting);
+
+			if ((chunk->room[life][i] >> word & 1) != room)
+				ebbi_report_internal("a metadata chunk's room is marked wrongly");
+			if (room && (meta->first[life][i] == NULL || meta->first[life][i]->number > chunk->number))
+				ebbi_report_internal("a metadata chunk with room is passed over");
+		}
+	}
+}
+
+void ebbi_meta_check(struct ebbi_meta *meta)
+{
+	size_t idle = 0;
+	size_t free_units = 0;
+	size_t units = 0;
+	unsigned number = 0;
+
+	ebbi_lock_acquire(&meta->lock);
+	for (struct ebbi_meta_chunk *chunk = meta->oldest; chunk != NULL; chunk = chunk->next) {
+		if (chunk->number != number++)
+			ebbi_report_internal("metadata chunks are numbered wrongly");
+		for (unsigned word = 0; word < EBBI_META_WORDS; word++) {
+			check_word(meta, chunk, word);
+			idle += chunk->free[word] == ALL_UNITS && (chunk->resident >> word & 1) != 0;
+			free_units += ebbi_bit_count(chunk->free[word]);
+		}
+		units += (EBBI_META_WORDS - header_word(meta)) * 64 - HEADER_UNITS;
+	}
+	/* Pages on their way back to the kernel are not free for the moment: then fewer units are found. */
+	if (idle != meta->idle_pages || free_units * EBBI_META_UNIT + meta->used_bytes > units * EBBI_META_UNIT)
+		ebbi_report_internal("metadata is counted wrongly");
+	ebbi_lock_release(&meta->lock);
 }

@@ -35,7 +35,7 @@ static size_t span_pages(const struct ebbi_store *store, unsigned size_class)
 static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_class)
 {
 	size_t pages = span_pages(store, size_class);
-	struct ebbi_slab *slab = ebbi_meta_alloc(&store->meta, ebbi_slab_descriptor_bytes(size_class));
+	struct ebbi_slab *slab = ebbi_meta_alloc(&store->meta, ebbi_slab_descriptor_bytes(size_class), EBBI_META_BRIEF);
 	uintptr_t base;
 
 	if (slab == NULL)
@@ -54,9 +54,13 @@ static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_cla
 
 void ebbi_slab_destroy(struct ebbi_store *store, struct ebbi_slab *slab)
 {
+	size_t bytes = ebbi_slab_descriptor_bytes(slab->size_class);
+
 	ebbi_pages_free_known(&store->pages, slab->base, (unsigned)span_pages(store, slab->size_class), slab->resident,
 			      slab->aged, slab->purged);
-	ebbi_meta_free(&store->meta, slab, ebbi_slab_descriptor_bytes(slab->size_class));
+	/* Whoever still has a pointer to the descriptor, from a slot freed twice, must find it dead. */
+	slab->size_class = EBBI_CLASS_NONE;
+	ebbi_meta_free(&store->meta, slab, bytes);
 }
 
 void ebbi_bin_add_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
@@ -293,8 +297,9 @@ void ebbi_bin_give(struct ebbi_store *store, unsigned size_class, void *const *s
 		unsigned word = places[i].index / 64;
 		uint64_t bits = 0;
 
-		if (EBBI_UNLIKELY(slab == NULL))
-			ebbi_report_internal("a slot has no slab");
+		/* Its slab was given up between find_places and the lock: only a slot freed twice can see that. */
+		if (EBBI_UNLIKELY(slab == NULL || slab->size_class != size_class))
+			ebbi_report_free_slot("free", slots[i], ebbi_sizes[size_class].bytes);
 
 		/* Neighbours in time are often neighbours in space. A slot twice in one batch ends the run of
 		 * the word, so that it is found free by the next. */
@@ -336,7 +341,8 @@ bool ebbi_bin_slot_is_free(struct ebbi_store *store, uint64_t entry, const void 
 	bool is_free;
 
 	ebbi_lock_acquire(&bin->lock);
-	is_free = (slab->free[index / 64] >> index % 64 & 1) != 0;
+	/* Of a slab that is gone by now every slot was free. */
+	is_free = slab->size_class != size_class || (slab->free[index / 64] >> index % 64 & 1) != 0;
 	ebbi_lock_release(&bin->lock);
 	return is_free;
 }

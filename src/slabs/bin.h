@@ -78,6 +78,9 @@ void ebbi_bin_give_bits(struct ebbi_store *store, unsigned size_class, uint64_t 
  */
 size_t ebbi_bin_purge(struct ebbi_store *store, unsigned size_class, bool everything, size_t *ret_left);
 
+/* Give back the pages of descriptors that are all free. Returns how many. */
+size_t ebbi_store_purge_metadata(struct ebbi_store *store);
+
 /* Is the slot at `pointer`, whose page has this entry, free in its slab? Takes the bin's lock. */
 bool ebbi_bin_slot_is_free(struct ebbi_store *store, uint64_t entry, const void *pointer);
 

@@ -161,3 +161,16 @@ size_t ebbi_bin_purge(struct ebbi_store *store, unsigned size_class, bool everyt
 		ebbi_bin_check(store, size_class);
 	return purged;
 }
+
+size_t ebbi_store_purge_metadata(struct ebbi_store *store)
+{
+	size_t refused;
+	size_t purged;
+
+	ebbi_lock_acquire(&store->pages.purge_lock);
+	purged = ebbi_meta_purge(&store->meta, &refused);
+	ebbi_lock_release(&store->pages.purge_lock);
+	if (refused > 0)
+		ebbi_pages_count_purge(&store->pages, refused, /* done= */ false);
+	return purged;
+}
