@@ -44,7 +44,7 @@ struct ebbi_cache *ebbi_registry_adopt(struct ebbi_registry *registry)
 	ebbi_lock_acquire(&registry->lock);
 	cache = registry->free;
 	if (cache != NULL) {
-		registry->free = cache->next_free;
+		ebbi_store_relaxed(&registry->free, cache->next_free);
 		cache->owned = true;
 		ebbi_counter_add(&registry->owned, 1u);
 	}
@@ -74,7 +74,7 @@ void ebbi_registry_leave(struct ebbi_registry *registry, struct ebbi_cache *cach
 	ebbi_lock_acquire(&registry->lock);
 	cache->owned = false;
 	cache->next_free = registry->free;
-	registry->free = cache;
+	ebbi_store_relaxed(&registry->free, cache);
 	ebbi_counter_sub(&registry->owned, 1u);
 	ebbi_lock_release(&registry->lock);
 }
@@ -276,7 +276,7 @@ void ebbi_registry_fork_parent(struct ebbi_registry *registry, struct ebbi_cache
 
 void ebbi_registry_fork_child(struct ebbi_registry *registry, struct ebbi_cache *own)
 {
-	registry->free = NULL;
+	ebbi_store_relaxed(&registry->free, (struct ebbi_cache *)NULL);
 	ebbi_store_relaxed(&registry->owned, own != NULL ? 1u : 0u);
 	for (struct ebbi_cache *cache = registry->all; cache != NULL; cache = cache->next) {
 		if (cache == own)
@@ -290,7 +290,7 @@ void ebbi_registry_fork_child(struct ebbi_registry *registry, struct ebbi_cache 
 		}
 		cache->owned = false;
 		cache->next_free = registry->free;
-		registry->free = cache;
+		ebbi_store_relaxed(&registry->free, cache);
 		ebbi_handshake_orphan(&cache->handshake);
 		ebbi_handshake_resume(&cache->handshake);
 	}

@@ -25,16 +25,26 @@ struct ebbi_registry {
 	bool full_check;             /* set at boot */
 	bool keep_shelves;           /* set at boot: never give a shelf back (option purge:0) */
 	struct ebbi_lock lock;       /* guards the next two */
-	struct ebbi_cache *free;
-	unsigned owned;          /* counter: read without the lock */
-	struct ebbi_cache *all;  /* release when pushed, acquire when walked */
-	uint64_t drained;        /* relaxed: caches emptied for others */
-	uint64_t put_off;        /* relaxed: owners found inside */
-	uint64_t lost;           /* relaxed: left behind by a fork */
-	uint64_t deferred_frees; /* relaxed */
+	struct ebbi_cache *free;     /* its head is also looked at without the lock */
+	unsigned owned;              /* counter: read without the lock */
+	struct ebbi_cache *all;      /* release when pushed, acquire when walked */
+	uint64_t drained;            /* relaxed: caches emptied for others */
+	uint64_t put_off;            /* relaxed: owners found inside */
+	uint64_t lost;               /* relaxed: left behind by a fork */
+	uint64_t deferred_frees;     /* relaxed */
 };
 
 void ebbi_registry_init(struct ebbi_registry *registry, struct ebbi_store *store, struct ebbi_large *large);
+
+/*
+ * Would adopt() have to make a cache, in a process that has one already and whose options do not want each
+ * operation to pass through one? A glance: the answer may be old.
+ */
+static inline bool ebbi_registry_would_make(const struct ebbi_registry *registry)
+{
+	return registry->standing_stop == 0 && ebbi_load_relaxed(&registry->owned) > 0 &&
+	       ebbi_load_relaxed(&registry->free) == NULL;
+}
 
 /* A cache for the calling thread, perhaps with slots in it. The caller has blocked its signals. */
 struct ebbi_cache *ebbi_registry_adopt(struct ebbi_registry *registry);

@@ -40,6 +40,7 @@ struct ebbi_thread {
 	struct ebbi_shelf *shelf; /* cache->shelf, to save the fast path a load */
 	unsigned exit_rounds;     /* of thread-specific destructors seen */
 	unsigned nested_forks;    /* forks of handlers within a prepared fork or within the allocator */
+	uint8_t early;            /* operations without a cache so far, see heap/inside.h */
 	bool ended;               /* its cache was given up: it allocates without one */
 };
 

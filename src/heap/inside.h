@@ -13,6 +13,13 @@
 /* The thread's cache, made at its first call. NULL: without memory, or after the thread's end began. */
 struct ebbi_cache *ebbi_thread_cache(void);
 
+/*
+ * The same for a single allocation or free, where NULL has a third meaning: the thread's first few, when a
+ * cache would have to be made for it, go to the bins directly. Many threads of many programs allocate once
+ * or twice and sleep from then on; a cache would cost each of them a page and a control block.
+ */
+struct ebbi_cache *ebbi_thread_cache_if_worth(void);
+
 /* Go on after enter() returned `seen`: EBBI_ENTERED or EBBI_NESTED. Housekeeping is done on the way. */
 enum ebbi_enter ebbi_heap_settle(struct ebbi_cache *cache, uint32_t seen);
 

@@ -132,7 +132,7 @@ static void *alloc_seen(struct ebbi_cache *cache, uint32_t seen, size_t bytes, s
 
 void *ebbi_heap_alloc(size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
-	struct ebbi_cache *cache = ebbi_thread_cache();
+	struct ebbi_cache *cache = ebbi_thread_cache_if_worth();
 	uint64_t mask;
 	void *block;
 
@@ -215,7 +215,7 @@ static void free_seen(struct ebbi_cache *cache, uint32_t seen, void *block, uint
 
 void ebbi_heap_free(void *block)
 {
-	struct ebbi_cache *cache = ebbi_thread_cache();
+	struct ebbi_cache *cache = ebbi_thread_cache_if_worth();
 	uint64_t entry = ebbi_misuse_judge("free", block);
 	uint64_t mask;
 

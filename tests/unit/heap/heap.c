@@ -168,29 +168,32 @@ TEST(without_a_cache)
 	ebbi_heap_check();
 }
 
+/* So many pairs of operations, and the cache that the thread has in the end. */
 static void *some_thread(void *argument)
 {
-	void *block = ebbi_fast_alloc(100);
-
-	(void)argument;
-	ebbi_fast_free(block);
+	for (size_t i = 0; i < (size_t)argument; i++)
+		ebbi_fast_free(ebbi_fast_alloc(100));
 	return ebbi_thread_self.cache;
 }
 
+/* A thread that hardly allocates gets no cache made for it; one that goes on does, and the next has it at once. */
 TEST(thread_ends)
 {
-	void *caches[3] = {NULL, NULL, NULL};
+	static const size_t pairs[] = {4, 50, 50, 1};
+	void *caches[4] = {NULL, NULL, NULL, NULL};
 	unsigned owned = ebbi_heap.registry.owned;
 
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		pthread_t thread;
 
-		CHECK_EQ(pthread_create(&thread, NULL, some_thread, NULL), 0);
+		CHECK_EQ(pthread_create(&thread, NULL, some_thread, (void *)pairs[i]), 0);
 		CHECK_EQ(pthread_join(thread, &caches[i]), 0);
 		CHECK_EQ(ebbi_load_relaxed(&ebbi_heap.registry.owned), owned);
 	}
-	CHECK(caches[0] != NULL && caches[0] != ebbi_thread_self.cache);
-	CHECK(caches[1] == caches[0] && caches[2] == caches[0]);
+	CHECK(caches[0] == NULL);
+	CHECK(caches[1] != NULL && caches[1] != ebbi_thread_self.cache);
+	CHECK(caches[2] == caches[1] && caches[3] == caches[1]);
+	ebbi_heap_check();
 }
 
 TEST(purge_gives_everything_back)
