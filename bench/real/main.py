@@ -50,6 +50,8 @@ class Bench:
         self.args = args
         self.who = who
         self.chosen = workloads.select(args.only)
+        if not self.chosen or args.rounds < 1:
+            raise workloads.Missing("nothing to run: no workload has such a name, or no round is wanted")
         self.work = pathlib.Path(args.out, "work").resolve()
         self.jobs = {}
         self.outputs = {}  # workload -> what the first run put out

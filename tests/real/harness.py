@@ -87,6 +87,14 @@ class Refusals(unittest.TestCase):
             self.assertEqual(main.main(["--peers", "nobody"]), 1)
         self.assertEqual(len(said.getvalue().splitlines()), 1)
 
+    def test_nothing_to_run_is_a_failure(self):
+        with tempfile.NamedTemporaryFile() as file, contextlib.redirect_stderr(io.StringIO()) as said:
+            (self.directory / "bench").mkdir()
+            (self.directory / "bench" / "launch").touch()
+            self.assertEqual(main.main(["--only", "nosuch", "--peers", "glibc", "--build", str(self.directory),
+                                        "--peer", f"x={file.name}", "--out", str(self.directory)]), 1)
+        self.assertIn("nothing to run", said.getvalue())
+
 
 class Inputs(unittest.TestCase):
     def test_same_bytes_everywhere(self):
