@@ -33,6 +33,7 @@ def parse(argv):
     p.add_argument("--build", default=str(ROOT / "build" / "release"), help="build directory (build/release)")
     p.add_argument("--ebb", default=str(ROOT / "build" / "lib" / "libebb.so"), help="libebb.so to measure")
     p.add_argument("--out", default=str(ROOT / "build" / "bench-real"), help="inputs and results (build/bench-real)")
+    p.add_argument("--render", metavar="RESULTS", nargs="+", help="run nothing: print saved results, several as one")
     p.add_argument("--list", action="store_true", help="list the workloads")
     return p.parse_args(argv)
 
@@ -40,6 +41,24 @@ def parse(argv):
 def version_of(workload):
     done = subprocess.run(workload.versions, capture_output=True, text=True, check=False)
     return f"{workload.needs}: {done.stdout.splitlines()[0] if done.stdout else 'unknown'}"
+
+
+def join(docs):
+    """Results made in pieces, as one: of the same scale, and with the same output under the same allocators."""
+    first = docs[0]
+    names = [peer["name"] for peer in first["peers"]]
+    for other in docs[1:]:
+        if other["scale"] != first["scale"] or [peer["name"] for peer in other["peers"]] != names:
+            raise once.RunFailed("results of another scale or with other peers cannot be joined")
+        first["versions"].update(other["versions"])
+        for workload, runs_of in other["runs"].items():
+            for peer, runs in runs_of.items():
+                first["runs"].setdefault(workload, {}).setdefault(peer, []).extend(runs)
+    for workload, runs_of in first["runs"].items():
+        if len({run["output"] for runs in runs_of.values() for run in runs}) != 1:
+            raise once.RunFailed(f"{workload}: the results have different outputs")
+    first["command"] = "; ".join(dict.fromkeys(doc["command"] for doc in docs))
+    return first
 
 
 class Bench:
@@ -87,19 +106,17 @@ class Bench:
                 for peer in self.who[turn:] + self.who[:turn]:
                     runs.setdefault(workload.name, {}).setdefault(peer.name, []).append(self.run(workload, peer))
             if 2 * time.monotonic() - began > deadline:
-                return number + 1
-        return self.args.rounds
+                break
 
     def measure(self):
         runs = {}
         self.prepare()
         collected = facts.collect()
-        rounds = self.rounds(runs)
+        self.rounds(runs)
         return {
             "schema": 1,
             "facts": collected,
             "command": "scripts/bench-real " + " ".join(shown_arguments(sys.argv[1:])),
-            "rounds": rounds,
             "scale": self.args.scale,
             "peers": [peer.describe() for peer in self.who],
             "versions": {w.name: version_of(w) for w in self.chosen},
@@ -114,14 +131,19 @@ def main(argv):
             print(f"{workload.name:14} {workload.what}")
         return 0
     try:
-        names = [name for name in args.peers.split(",") if name]
-        who = peers.collect(names, args.peer, args.peer_env, ROOT, args.ebb)
-        doc = Bench(args, who).measure()
+        if args.render:
+            doc = join([json.loads(pathlib.Path(path).read_text()) for path in args.render])
+        else:
+            names = [name for name in args.peers.split(",") if name]
+            who = peers.collect(names, args.peer, args.peer_env, ROOT, args.ebb)
+            doc = Bench(args, who).measure()
     except (peers.MissingPeer, workloads.Missing, once.RunFailed) as error:
         print(f"bench-real: {error}", file=sys.stderr)
         return 1
     body = tables.render(doc, args.subject)
     print(body, end="")
+    if args.render:
+        return 0
     out = pathlib.Path(args.out)
     (out / "results.json").write_text(json.dumps(doc, indent=1))
     (out / "tables.md").write_text(body)

@@ -57,12 +57,17 @@ def parts(doc):
             yield table([f"{name}: server's CPU, us a request", *peers], rows)
 
 
+def runs_each(doc):
+    counts = sorted({len(runs) for runs_of in doc["runs"].values() for runs in runs_of.values()})
+    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
 def render(doc, subject="ebb"):
     f = doc["facts"]
     out = [f"{f['date']}; {f['cpus']} x {f['cpu']}, {f['system']}, kernel {f['kernel']}, transparent huge pages {f['thp']}."
-           f" Load before: {f['load_before']}. Rounds: {doc['rounds']}, scale {doc['scale']}. Command: `{doc['command']}`.\n"]
+           f" Load before: {f['load_before']}. Runs each: {runs_each(doc)}, scale {doc['scale']:g}. Command: `{doc['command']}`.\n"]
     out += [f"- {p['name']}: {p['version']}{', `' + p['env'] + '`' if p['env'] else ''}" for p in doc["peers"]]
-    out += [f"- {name}: {version}" for name, version in doc["versions"].items()]
+    out += ["- " + version for version in dict.fromkeys(doc["versions"].values())]
     rows = list(verdict_rows(doc, subject))
     if rows:
         out.append("\n" + table(["CPU time", "best peer (median)", f"{subject} / it", "best peer (minimum)", f"{subject} / it",

@@ -22,11 +22,10 @@ def document(**cpu):
     return {
         "facts": dict.fromkeys("date cpus cpu system kernel thp load_before".split(), "x"),
         "peers": [{"name": name, "version": "1", "env": ""} for name in cpu],
-        "rounds": 1,
         "scale": 1,
         "command": "scripts/bench-real",
         "versions": {"x": "1"},
-        "runs": {"x": {name: [{"cpu_s": c, "wall_s": c, "peak_mib": 1.0} for c in values] for name, values in cpu.items()}},
+        "runs": {"x": {name: [{"cpu_s": c, "wall_s": c, "peak_mib": 1.0, "output": "o"} for c in values] for name, values in cpu.items()}},
     }
 
 
@@ -48,6 +47,21 @@ class Verdicts(unittest.TestCase):
         body = tables.render(document(a=[1.0], ebb=[2.0]))
         self.assertIn("1.000 (1.000-1.000)", body)
         self.assertIn("2.000 (2.000-2.000)", body)
+
+
+class Joining(unittest.TestCase):
+    def test_runs_come_together(self):
+        joined = main.join([document(a=[1.0], ebb=[2.0]), document(a=[3.0], ebb=[4.0])])
+        self.assertEqual([run["cpu_s"] for run in joined["runs"]["x"]["ebb"]], [2.0, 4.0])
+        self.assertIn("Runs each: 2,", tables.render(joined))
+
+    def test_other_peers_or_outputs_are_refused(self):
+        with self.assertRaisesRegex(once.RunFailed, "other peers"):
+            main.join([document(a=[1.0]), document(b=[1.0])])
+        other = document(a=[1.0])
+        other["runs"]["x"]["a"][0]["output"] = "another"
+        with self.assertRaisesRegex(once.RunFailed, "different outputs"):
+            main.join([document(a=[1.0]), other])
 
 
 class Refusals(unittest.TestCase):
