@@ -4,148 +4,214 @@
 
 #include "platform/report.h"
 
+/*
+ * Where the grown stack of a class lies in the shelf: the stacks of all classes one behind the other,
+ * from the second page on. The enumerators count on from each other.
+ */
+enum {
+	MORE_BEFORE = EBBI_PAGE_BYTES - 1,
+#define EBBI_SIZE(bytes, pages) \
+	MORE_##bytes, MORE_LAST_##bytes = MORE_##bytes + (int)(EBBI_POLICY_STACK_MOST(bytes) * sizeof(void *)) - 1,
+#include "slabs/sizes.def"
+#undef EBBI_SIZE
+	MORE_END
+};
+
+/* What the stacks of a class are like; offsets in bytes from the start of the shelf. */
+static const struct {
+	uint16_t more;
+	uint8_t first_places;
+	uint8_t most_places;
+} stacks[EBBI_CLASSES] = {
+#define EBBI_SIZE(bytes, pages) \
+	[EBBI_CLASS_##bytes] = {MORE_##bytes, EBBI_POLICY_STACK_FIRST(bytes), EBBI_POLICY_STACK_MOST(bytes)},
+#include "slabs/sizes.def"
+#undef EBBI_SIZE
+};
+
 _Static_assert(sizeof(struct ebbi_rack) == 32, "two racks to a cache line");
 _Static_assert(sizeof(struct ebbi_rack) == EBBI_CLASS_SCALE, "racks are found by scaled class");
 _Static_assert(sizeof(struct ebbi_rack) == (size_t)1 << EBBI_ENTRY_CLASS_SHIFT, "and by what the page map says");
 _Static_assert(offsetof(struct ebbi_shelf, racks) == 0, "from the start of the shelf");
-_Static_assert(EBBI_PAGE_BYTES + EBBI_CLASSES * EBBI_STACK_MOST * sizeof(void *) <= UINT16_MAX,
-	       "a stack's place in the shelf fits in 16 bits");
-_Static_assert(sizeof(struct ebbi_shelf) <= EBBI_PAGE_BYTES, "a small cache costs one page");
-_Static_assert(EBBI_STACK_MOST / 2 <= EBBI_GIVE_MOST, "half a stack is given back at once");
-
-/*
- * Where the grown stack of a class lies in the shelf, as a byte offset: the stacks of all classes that
- * can outgrow their first size, one behind the other, from the second page on.
- */
-static size_t more_offset(unsigned size_class)
-{
-	size_t offset = EBBI_PAGE_BYTES;
-
-	for (unsigned i = 1; i < size_class; i++)
-		offset += ebbi_policy_stack_most(ebbi_sizes[i].bytes) * sizeof(void *);
-	return offset;
-}
+_Static_assert(MORE_END <= UINT16_MAX, "a place in the shelf fits in 16 bits");
+_Static_assert(sizeof(struct ebbi_shelf) < EBBI_PAGE_BYTES, "a small cache costs one page");
+_Static_assert(EBBI_STACK_MOST <= EBBI_GIVE_MOST, "a stack is given back at once");
 
 size_t ebbi_shelf_bytes(size_t page_bytes)
 {
-	return ebbi_round_up(more_offset(EBBI_CLASSES), page_bytes);
+	return ebbi_round_up(MORE_END, page_bytes);
+}
+
+static size_t first_offset(unsigned size_class)
+{
+	return offsetof(struct ebbi_shelf, first) + size_class * sizeof(((struct ebbi_shelf *)NULL)->first[0]);
+}
+
+/* Where the stack starts that has this place: the first stacks lie in the first page, the others behind it. */
+static size_t bottom(unsigned size_class, size_t place)
+{
+	return place >= EBBI_PAGE_BYTES ? stacks[size_class].more : first_offset(size_class);
+}
+
+/* Of a top or an end of 0, too. */
+static unsigned places_below(unsigned size_class, size_t place)
+{
+	return place == 0 ? 0 : (unsigned)((place - bottom(size_class, place)) / sizeof(void *));
+}
+
+unsigned ebbi_rack_count(const struct ebbi_rack *rack, unsigned size_class)
+{
+	return places_below(size_class, ebbi_load_relaxed(&rack->top));
+}
+
+unsigned ebbi_rack_places(const struct ebbi_rack *rack, unsigned size_class)
+{
+	return places_below(size_class, rack->end);
+}
+
+size_t ebbi_rack_bytes(const struct ebbi_rack *rack, unsigned size_class)
+{
+	unsigned slots = ebbi_rack_count(rack, size_class) + ebbi_bit_count(ebbi_load_relaxed(&rack->bits));
+
+	return slots * (size_t)ebbi_sizes[size_class].bytes;
+}
+
+/* The stack's places from its lowest on. */
+static void **places_of(const struct ebbi_shelf *shelf, const struct ebbi_rack *rack, unsigned size_class)
+{
+	return ebbi_shelf_place(shelf, bottom(size_class, rack->end));
+}
+
+/* An empty stack of `places` from `offset` on. */
+static void lay_out(struct ebbi_shelf *shelf, struct ebbi_rack *rack, size_t offset, unsigned places)
+{
+	*ebbi_shelf_place(shelf, offset) = NULL;
+	rack->hot = NULL;
+	rack->end = (uint16_t)(offset + places * sizeof(void *));
+	ebbi_store_relaxed(&rack->top, (uint16_t)offset);
 }
 
 static void set_up(struct ebbi_cache *cache, unsigned size_class)
 {
 	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
 
-	rack->cap = (uint8_t)ebbi_policy_stack_first(ebbi_sizes[size_class].bytes);
 	rack->magic = ebbi_sizes[size_class].magic;
-	rack->stack = (uint16_t)((uintptr_t)cache->shelf->first[size_class] - (uintptr_t)cache->shelf);
+	lay_out(cache->shelf, rack, first_offset(size_class), stacks[size_class].first_places);
 }
 
-/* `count` and `bits` apart from the rest, since statistics read them at any time. */
+/* `top` and `bits` apart from the rest, since statistics read them at any time. */
 static void clear(struct ebbi_rack *rack)
 {
-	ebbi_store_relaxed(&rack->count, (uint8_t)0);
+	ebbi_store_relaxed(&rack->top, (uint16_t)0);
 	ebbi_store_relaxed(&rack->bits, (uint64_t)0);
-	rack->cap = 0;
+	rack->end = 0;
 	rack->magic = 0;
-	rack->stack = 0;
 	rack->hot = NULL;
 	rack->base = NULL;
 }
 
-static void set_count(struct ebbi_cache *cache, struct ebbi_rack *rack, unsigned count)
-{
-	ebbi_store_relaxed(&rack->count, (uint8_t)count);
-	rack->hot = count > 0 ? ebbi_rack_slots(cache->shelf, rack)[count - 1] : NULL;
-}
-
-static void *pop(struct ebbi_cache *cache, struct ebbi_rack *rack)
+static void *pop(struct ebbi_shelf *shelf, struct ebbi_rack *rack)
 {
 	void *slot = rack->hot;
 
-	set_count(cache, rack, rack->count - 1u);
+	ebbi_rack_pop(shelf, rack);
 	return slot;
+}
+
+/* The stack and the claim are empty: get more of both. False when there is no memory. */
+static bool refill(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class)
+{
+	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
+	void **places = places_of(cache->shelf, rack, size_class);
+	uint8_t *step = &cache->shelf->steps[size_class];
+	unsigned wanted = ebbi_policy_claim(ebbi_sizes[size_class].bytes, *step);
+	struct ebbi_taken taken;
+
+	/* Above the lowest place, which stays NULL; the newest moves to `hot`. */
+	if (ebbi_bin_take(pool->store, size_class, wanted, places + 1, ebbi_rack_places(rack, size_class) - 1,
+			  &taken) != 0)
+		return false;
+	*step += *step < 8;
+	rack->hot = places[taken.count];
+	ebbi_store_relaxed(&rack->top, (uint16_t)(rack->top + taken.count * sizeof(void *)));
+	ebbi_store_relaxed(&rack->bits, taken.bits);
+	rack->base = taken.base;
+	if (EBBI_PARANOID)
+		ebbi_shelf_check(cache->shelf);
+	return true;
 }
 
 void *ebbi_cache_take(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class)
 {
 	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
-	uint8_t *step = &cache->shelf->steps[size_class];
-	size_t bytes = ebbi_sizes[size_class].bytes;
-	struct ebbi_taken taken;
 	unsigned bit;
 
-	if (rack->cap == 0)
+	if (rack->end == 0)
 		set_up(cache, size_class);
-	if (rack->count > 0)
-		return pop(cache, rack);
-	if (rack->bits == 0) {
-		if (ebbi_bin_take(pool->store, size_class, ebbi_policy_claim(bytes, *step),
-				  ebbi_rack_slots(cache->shelf, rack), rack->cap, &taken) != 0)
-			return NULL;
-		*step += *step < 8;
-		set_count(cache, rack, taken.count);
-		ebbi_store_relaxed(&rack->bits, taken.bits);
-		rack->base = taken.base;
-		if (EBBI_PARANOID)
-			ebbi_shelf_check(cache->shelf);
-		if (rack->count > 0)
-			return pop(cache, rack);
-	}
+	if (rack->hot == NULL && rack->bits == 0 && !refill(pool, cache, size_class))
+		return NULL;
+	if (rack->hot != NULL)
+		return pop(cache->shelf, rack);
 	bit = ebbi_bit_lowest(rack->bits);
 	ebbi_store_relaxed(&rack->bits, rack->bits & (rack->bits - 1));
-	return rack->base + bit * bytes;
+	return rack->base + bit * (size_t)ebbi_sizes[size_class].bytes;
 }
 
 /* Double the stack's room, if all stacks together may have it. Returns the bytes it can hold beyond before. */
 static size_t grow_try(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class)
 {
 	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
-	size_t bytes = ebbi_sizes[size_class].bytes;
-	unsigned most = ebbi_policy_stack_most(bytes);
-	unsigned cap = rack->cap * 2u < most ? rack->cap * 2u : most;
-	size_t grown = (cap - rack->cap) * bytes;
+	unsigned before = ebbi_rack_places(rack, size_class);
+	unsigned after = (unsigned)ebbi_min_size(before * 2, stacks[size_class].most_places);
+	size_t grown = (after - before) * (size_t)ebbi_sizes[size_class].bytes;
 	size_t live = ebbi_load_relaxed(&pool->store->pages.live_pages) << EBBI_PAGE_SHIFT;
+	unsigned count = ebbi_rack_count(rack, size_class);
+	void **old = places_of(cache->shelf, rack, size_class);
+	size_t more = stacks[size_class].more;
 
-	if (cap == rack->cap)
+	if (after == before)
 		return 0;
 	if (ebbi_fetch_add_relaxed(&pool->grown_bytes, grown) + grown > ebbi_policy_stacks_bytes(live)) {
 		ebbi_fetch_sub_relaxed(&pool->grown_bytes, grown);
 		return 0;
 	}
 	cache->grown_bytes += grown;
-	if (ebbi_rack_slots(cache->shelf, rack) == cache->shelf->first[size_class]) {
-		rack->stack = (uint16_t)more_offset(size_class);
-		memcpy(ebbi_rack_slots(cache->shelf, rack), cache->shelf->first[size_class],
-		       rack->count * sizeof(void *));
+	if (rack->end < EBBI_PAGE_BYTES) {
+		memcpy(ebbi_shelf_place(cache->shelf, more), old, count * sizeof(void *));
+		ebbi_store_relaxed(&rack->top, (uint16_t)(more + count * sizeof(void *)));
 	}
-	rack->cap = (uint8_t)cap;
+	rack->end = (uint16_t)(more + after * sizeof(void *));
 	return grown;
+}
+
+/* The older half of a full stack goes: what was freed last is in the CPU's cache and is used next. */
+static size_t give_half(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class)
+{
+	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
+	void **oldest = places_of(cache->shelf, rack, size_class) + 1; /* above the NULL */
+	unsigned count = ebbi_rack_count(rack, size_class);
+	unsigned half = count / 2;
+
+	ebbi_bin_give(pool->store, size_class, oldest, half);
+	memmove(oldest, oldest + half, (count - 1 - half) * sizeof(void *));
+	ebbi_store_relaxed(&rack->top, (uint16_t)(rack->top - half * sizeof(void *)));
+	if (EBBI_PARANOID)
+		ebbi_shelf_check(cache->shelf);
+	return half * (size_t)ebbi_sizes[size_class].bytes;
 }
 
 size_t ebbi_cache_put(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class, void *slot)
 {
 	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
 	size_t given = 0;
-	void **slots;
 
-	if (rack->cap == 0)
+	if (rack->end == 0)
 		set_up(cache, size_class);
-	if (rack->count == rack->cap)
+	if (rack->top == rack->end)
 		given = grow_try(pool, cache, size_class);
-	slots = ebbi_rack_slots(cache->shelf, rack);
-	if (rack->count == rack->cap) {
-		/* The older half goes: what was freed last is in the CPU's cache and is used next. */
-		unsigned half = (rack->count + 1u) / 2;
-
-		ebbi_bin_give(pool->store, size_class, slots, half);
-		memmove(slots, slots + half, (rack->count - half) * sizeof(void *));
-		set_count(cache, rack, rack->count - half);
-		given = half * (size_t)ebbi_sizes[size_class].bytes;
-		if (EBBI_PARANOID)
-			ebbi_shelf_check(cache->shelf);
-	}
-	slots[rack->count] = slot;
-	set_count(cache, rack, rack->count + 1u);
+	if (rack->top == rack->end)
+		given = give_half(pool, cache, size_class);
+	ebbi_rack_push(cache->shelf, rack, rack->top, slot);
 	return given;
 }
 
@@ -155,10 +221,31 @@ bool ebbi_cache_holds(const struct ebbi_cache *cache, unsigned size_class, const
 	size_t bytes = ebbi_sizes[size_class].bytes;
 	size_t offset = (size_t)((uintptr_t)slot - (uintptr_t)rack->base);
 
-	for (unsigned i = 0; i < rack->count; i++)
-		if (ebbi_rack_slots(cache->shelf, rack)[i] == slot)
+	if (rack->hot == slot)
+		return true;
+	for (unsigned i = 1; i < ebbi_rack_count(rack, size_class); i++)
+		if (places_of(cache->shelf, rack, size_class)[i] == slot)
 			return true;
 	return rack->bits != 0 && offset < 64 * bytes && (rack->bits >> offset / bytes & 1) != 0;
+}
+
+/* Everything of one class. */
+static size_t drain_class(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class)
+{
+	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
+	size_t given = ebbi_rack_bytes(rack, size_class);
+	unsigned count = ebbi_rack_count(rack, size_class);
+	void **places = places_of(cache->shelf, rack, size_class);
+
+	if (count > 0) {
+		places[0] = rack->hot; /* where NULL was, so that all stand in one row */
+		ebbi_bin_give(pool->store, size_class, places, count);
+	}
+	if (rack->bits != 0)
+		ebbi_bin_give_bits(pool->store, size_class, rack->bits, rack->base);
+	clear(rack);
+	cache->shelf->steps[size_class] = 0;
+	return given;
 }
 
 size_t ebbi_cache_drain(struct ebbi_cache_pool *pool, struct ebbi_cache *cache)
@@ -167,17 +254,9 @@ size_t ebbi_cache_drain(struct ebbi_cache_pool *pool, struct ebbi_cache *cache)
 
 	if (EBBI_PARANOID)
 		ebbi_shelf_check(cache->shelf);
-	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
-		struct ebbi_rack *rack = &cache->shelf->racks[size_class];
-
-		if (rack->count > 0)
-			ebbi_bin_give(pool->store, size_class, ebbi_rack_slots(cache->shelf, rack), rack->count);
-		if (rack->bits != 0)
-			ebbi_bin_give_bits(pool->store, size_class, rack->bits, rack->base);
-		given += ebbi_rack_bytes(rack, size_class);
-		clear(rack);
-		cache->shelf->steps[size_class] = 0;
-	}
+	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
+		if (cache->shelf->racks[size_class].end != 0)
+			given += drain_class(pool, cache, size_class);
 	ebbi_fetch_sub_relaxed(&pool->grown_bytes, cache->grown_bytes);
 	cache->grown_bytes = 0;
 	return given;
@@ -188,14 +267,27 @@ size_t ebbi_cache_held_bytes(const struct ebbi_cache *cache, uint32_t ret_slots[
 	size_t held = 0;
 
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
-		const struct ebbi_rack *rack = &cache->shelf->racks[size_class];
-		unsigned slots = ebbi_load_relaxed(&rack->count) + ebbi_bit_count(ebbi_load_relaxed(&rack->bits));
+		size_t bytes = ebbi_rack_bytes(&cache->shelf->racks[size_class], size_class);
 
-		held += slots * (size_t)ebbi_sizes[size_class].bytes;
+		held += bytes;
 		if (ret_slots != NULL)
-			ret_slots[size_class] += slots;
+			ret_slots[size_class] += (uint32_t)(bytes / ebbi_sizes[size_class].bytes);
 	}
 	return held;
+}
+
+static void check_stack(const struct ebbi_shelf *shelf, const struct ebbi_rack *rack, unsigned size_class)
+{
+	unsigned places = ebbi_rack_places(rack, size_class);
+	size_t lowest = bottom(size_class, rack->end);
+
+	if (places < stacks[size_class].first_places || places > stacks[size_class].most_places || rack->top < lowest ||
+	    rack->top > rack->end)
+		ebbi_report_internal("a cache's stack is not within its places");
+	if ((rack->hot == NULL) != (rack->top == lowest))
+		ebbi_report_internal("a cache's newest slot does not fit its stack");
+	if (rack->top > lowest && *ebbi_shelf_place(shelf, lowest) != NULL)
+		ebbi_report_internal("a cache's stack has no bottom");
 }
 
 void ebbi_shelf_check(const struct ebbi_shelf *shelf)
@@ -203,11 +295,9 @@ void ebbi_shelf_check(const struct ebbi_shelf *shelf)
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
 		const struct ebbi_rack *rack = &shelf->racks[size_class];
 
-		if (rack->count > rack->cap || rack->cap > ebbi_policy_stack_most(ebbi_sizes[size_class].bytes))
-			ebbi_report_internal("a cache's stack is longer than it may be");
-		if ((rack->cap != 0) != (rack->stack != 0) || (rack->bits != 0 && rack->base == NULL))
+		if ((rack->end != 0) != (rack->top != 0) || (rack->bits != 0 && rack->base == NULL))
 			ebbi_report_internal("a cache's rack is set up by half");
-		if (rack->count > 0 && rack->hot != ebbi_rack_slots(shelf, rack)[rack->count - 1])
-			ebbi_report_internal("a cache's hot slot is not the top of its stack");
+		if (rack->end != 0)
+			check_stack(shelf, rack, size_class);
 	}
 }

@@ -14,9 +14,8 @@
  * allocator of the slots, struct ebbi_store, has its own locks.
  * Errors: NULL when there is no memory.
  *
- * Invariants (ebbi_shelf_check): count <= cap <= the class's most; stack is set when cap is; hot is the
- * newest pointer unless count is 0; bits other than 0
- * mean that base is set.
+ * Invariants (ebbi_shelf_check): a stack lies within its places; its lowest place holds NULL; hot is NULL exactly when
+ * it is empty; bits other than 0 mean that base is set.
  */
 #ifndef EBBI_CACHES_CACHE_H
 #define EBBI_CACHES_CACHE_H
@@ -25,27 +24,22 @@
 #include "policy/cachesize.h"
 #include "slabs/bin.h"
 
-/* One size class; 32 bytes, two to a cache line. */
+/*
+ * One size class; 32 bytes, two to a cache line.
+ *
+ * The newest pointer of the stack is `hot`; the others lie in places of the shelf, oldest lowest. The lowest
+ * place of all holds NULL, which is what `hot` becomes when the last pointer leaves: a push puts the old
+ * `hot` into a place, a pop takes it out again. So malloc has its slot by one load that waits for nothing else
+ * (bench: pair), and an empty stack is seen by the same load.
+ */
 struct ebbi_rack {
-	uint8_t count;  /* pointers in the stack; with bits read by statistics at any time, so stored relaxed */
-	uint8_t cap;    /* room in the stack; 0: not set up */
-	uint16_t stack; /* where the stack's bottom lies in the shelf, in bytes; 0: not set up */
+	uint16_t top;   /* the place for the next push, in bytes from the shelf; 0: not set up. Relaxed, see bits. */
+	uint16_t end;   /* behind the last place */
 	uint32_t magic; /* ebbi_sizes[].magic, here for the fast path */
-	void *hot;      /* the newest pointer once more, see below; anything when count is 0 */
-	uint64_t bits;  /* the claim: slot i lies at base + i * size */
+	void *hot;
+	uint64_t bits; /* the claim: slot i lies at base + i * size; read by statistics at any time, as is top */
 	char *base;
 };
-
-/*
- * A copy of the top of the stack spares malloc a load that has to wait for `count`, which in a loop of
- * malloc and free was itself just stored: a pair of 64 bytes takes 6.5 instead of 9 ns (bench: pair).
- */
-
-/* Bytes in its free slots. */
-static inline size_t ebbi_rack_bytes(const struct ebbi_rack *rack, unsigned size_class)
-{
-	return (rack->count + ebbi_bit_count(rack->bits)) * (size_t)ebbi_sizes[size_class].bytes;
-}
 
 /* Pages kept for handlers: what is left of the shelf's first page, and more than a handler often wants. */
 #define EBBI_SPARES_MOST 10u
@@ -58,11 +52,34 @@ struct ebbi_shelf {
 	void *more[];                                /* where they grow to, on pages that are touched only then */
 };
 
-/* The bottom of a class's stack. One word below it can be read, whatever it is. */
-static inline void **ebbi_rack_slots(const struct ebbi_shelf *shelf, const struct ebbi_rack *rack)
+static inline void **ebbi_shelf_place(const struct ebbi_shelf *shelf, size_t offset)
 {
-	return (void **)((uintptr_t)shelf + rack->stack);
+	return (void **)((uintptr_t)shelf + offset);
 }
+
+/* There must be a place left. */
+static inline void ebbi_rack_push(struct ebbi_shelf *shelf, struct ebbi_rack *rack, size_t top, void *slot)
+{
+	*ebbi_shelf_place(shelf, top) = rack->hot;
+	rack->hot = slot;
+	ebbi_store_relaxed(&rack->top, (uint16_t)(top + sizeof(void *)));
+}
+
+/* `hot` must have been found set. */
+static inline void ebbi_rack_pop(struct ebbi_shelf *shelf, struct ebbi_rack *rack)
+{
+	size_t top = rack->top - sizeof(void *);
+
+	rack->hot = *ebbi_shelf_place(shelf, top);
+	ebbi_store_relaxed(&rack->top, (uint16_t)top);
+}
+
+/* Pointers in the stack, and how many it has places for; 0 when not set up. */
+unsigned ebbi_rack_count(const struct ebbi_rack *rack, unsigned size_class);
+unsigned ebbi_rack_places(const struct ebbi_rack *rack, unsigned size_class);
+
+/* Bytes in its free slots. */
+size_t ebbi_rack_bytes(const struct ebbi_rack *rack, unsigned size_class);
 
 struct ebbi_cache {
 	struct ebbi_handshake handshake;

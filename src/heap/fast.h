@@ -29,42 +29,40 @@ void ebbi_heap_free_seen(void *block, uint32_t seen);
 void ebbi_heap_spill(void *block, uint64_t entry);
 
 /* The rack of a class, by EBBI_CLASS_SCALE times the class. */
-static inline struct ebbi_rack *ebbi_fast_rack(size_t offset)
+static inline struct ebbi_rack *ebbi_fast_rack(struct ebbi_shelf *shelf, size_t offset)
 {
-	return (struct ebbi_rack *)((uintptr_t)ebbi_thread_self.shelf + offset);
+	return (struct ebbi_rack *)((uintptr_t)shelf + offset);
 }
 
 static inline __attribute__((always_inline)) void *ebbi_fast_alloc(size_t bytes)
 {
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
+	struct ebbi_shelf *shelf = ebbi_thread_self.shelf;
 	struct ebbi_rack *rack;
 	unsigned size_class;
 	uint32_t seen;
-	size_t count;
 	void *slot;
 
 	if (EBBI_UNLIKELY(cache == NULL))
 		return ebbi_heap_alloc_slow(bytes);
 	if (EBBI_LIKELY(bytes <= EBBI_CLASS_TABLE_MOST))
-		rack = ebbi_fast_rack(ebbi_class_offsets[(bytes + 15) >> 4]);
+		rack = ebbi_fast_rack(shelf, ebbi_class_offsets[(bytes + 15) >> 4]);
 	else if (EBBI_LIKELY(bytes <= EBBI_SMALL_MOST))
-		rack = ebbi_fast_rack(ebbi_class_by_bits(bytes) * EBBI_CLASS_SCALE);
+		rack = ebbi_fast_rack(shelf, ebbi_class_by_bits(bytes) * EBBI_CLASS_SCALE);
 	else
 		return ebbi_heap_alloc_slow(bytes);
 	seen = ebbi_handshake_enter(&cache->handshake);
 	if (EBBI_UNLIKELY(!ebbi_seen_clear(seen)))
 		return ebbi_heap_alloc_seen(bytes, seen);
-	count = rack->count;
-	if (EBBI_LIKELY(count != 0)) {
-		slot = rack->hot;
-		rack->hot = *(ebbi_rack_slots(ebbi_thread_self.shelf, rack) + count - 2);
-		ebbi_store_relaxed(&rack->count, (uint8_t)(count - 1));
+	slot = rack->hot;
+	if (EBBI_LIKELY(slot != NULL)) {
+		ebbi_rack_pop(shelf, rack);
 	} else if (EBBI_LIKELY(rack->bits != 0)) {
-		size_class = (unsigned)(rack - ebbi_thread_self.shelf->racks);
+		size_class = (unsigned)(rack - shelf->racks);
 		slot = rack->base + ebbi_bit_lowest(rack->bits) * (size_t)ebbi_sizes[size_class].bytes;
 		ebbi_store_relaxed(&rack->bits, rack->bits & (rack->bits - 1));
 	} else {
-		return ebbi_heap_refill((unsigned)(rack - ebbi_thread_self.shelf->racks));
+		return ebbi_heap_refill((unsigned)(rack - shelf->racks));
 	}
 	ebbi_handshake_leave(&cache->handshake);
 	return slot;
@@ -73,33 +71,31 @@ static inline __attribute__((always_inline)) void *ebbi_fast_alloc(size_t bytes)
 static inline __attribute__((always_inline)) void ebbi_fast_free(void *block)
 {
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
+	struct ebbi_shelf *shelf = ebbi_thread_self.shelf;
 	uint64_t entry = ebbi_pagemap_get((uintptr_t)block);
 	struct ebbi_rack *rack;
-	uint32_t offset;
 	uint32_t seen;
-	size_t count;
+	size_t top;
 
 	if (EBBI_UNLIKELY((entry & EBBI_ENTRY_LOW) != 0 || cache == NULL)) {
 		ebbi_heap_free_slow(block);
 		return;
 	}
-	rack = ebbi_fast_rack(entry & EBBI_ENTRY_CLASS);
+	rack = ebbi_fast_rack(shelf, entry & EBBI_ENTRY_CLASS);
 	seen = ebbi_handshake_enter(&cache->handshake);
 	if (EBBI_UNLIKELY(!ebbi_seen_clear(seen))) {
 		ebbi_heap_free_seen(block, seen);
 		return;
 	}
-	count = rack->count;
-	offset = ebbi_entry_slab_offset(entry, (uintptr_t)block);
-	/* Rack 0, of NULL and of what is not ours, is never set up: its cap is 0, so it spills. What `hot` says
-	 * of an empty stack does not matter: the long way looks again. */
-	if (EBBI_UNLIKELY(count >= rack->cap || !ebbi_slot_starts_at(rack->magic, offset) || rack->hot == block)) {
+	top = rack->top;
+	/* Rack 0, of NULL and of what is not ours, is never set up: it has no place, so it spills. */
+	if (EBBI_UNLIKELY(top >= rack->end ||
+			  !ebbi_slot_starts_at(rack->magic, ebbi_entry_slab_offset(entry, (uintptr_t)block)) ||
+			  rack->hot == block)) {
 		ebbi_heap_spill(block, entry);
 		return;
 	}
-	ebbi_rack_slots(ebbi_thread_self.shelf, rack)[count] = block;
-	rack->hot = block;
-	ebbi_store_relaxed(&rack->count, (uint8_t)(count + 1));
+	ebbi_rack_push(shelf, rack, top, block);
 	ebbi_handshake_leave(&cache->handshake);
 }
 

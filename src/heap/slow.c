@@ -251,7 +251,7 @@ void ebbi_heap_spill(void *block, uint64_t entry)
 
 	if (block != NULL) {
 		(void)ebbi_misuse_judge("free", block);
-		if (rack->count > 0 && rack->hot == block)
+		if (rack->hot == block)
 			ebbi_report_free_slot("free", block, ebbi_misuse_block_bytes(entry));
 		free_inside(cache, block, entry);
 	}

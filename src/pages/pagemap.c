@@ -3,8 +3,7 @@
 #include <errno.h>
 
 struct ebbi_leaf *ebbi_pagemap_root[EBBI_ROOT_LEAVES];
-struct ebbi_leaf *ebbi_pagemap_main;
-uintptr_t ebbi_pagemap_main_index = UINTPTR_MAX;
+struct ebbi_main_leaf ebbi_pagemap_main = {.base = EBBI_MAIN_BASE_NONE};
 
 /* A leaf's mapping: whole pages, also of a kernel whose pages have 64 KiB. */
 #define LEAF_BYTES ebbi_round_up(sizeof(struct ebbi_leaf), (size_t)64 << 10)
@@ -22,12 +21,12 @@ static size_t index_of(uintptr_t address)
 }
 
 /* Of several leaves that are made at once one becomes the main one: whose pointer is stored first. */
-static void offer_as_main(struct ebbi_leaf *leaf, uintptr_t index)
+static void offer_as_main(struct ebbi_leaf *leaf, uintptr_t base)
 {
 	struct ebbi_leaf *none = NULL;
 
-	if (ebbi_cas_relaxed(&ebbi_pagemap_main, &none, leaf))
-		ebbi_store_release(&ebbi_pagemap_main_index, index); /* partner: ebbi_pagemap_get */
+	if (ebbi_cas_relaxed(&ebbi_pagemap_main.leaf, &none, leaf))
+		ebbi_store_release(&ebbi_pagemap_main.base, base); /* partner: ebbi_pagemap_get */
 }
 
 static int leaf_install(const struct ebbi_vm *vm, uintptr_t address)
@@ -43,7 +42,7 @@ static int leaf_install(const struct ebbi_vm *vm, uintptr_t address)
 		return 0;
 	}
 	ebbi_fetch_add_relaxed(&leaves_mapped, 1);
-	offer_as_main(leaf, address >> EBBI_LEAF_SHIFT);
+	offer_as_main(leaf, ebbi_round_down(address, (uintptr_t)1 << EBBI_LEAF_SHIFT));
 	return 0;
 }
 

@@ -20,8 +20,9 @@
  *   low (5) | kind    | meaning of the other 59 bits
  *   --------+---------+-----------------------------------------------------------------
  *   0       | NONE    | 0: not ours, or the inside of a run
- *   0       | 1..63   | slab of that size class: the class (6), 1 unused, index of the page in its slab (8),
- *           |         | 2 unused, the descriptor's address without its 6 low bits, which are 0 (42)
+ *   0       | 1..63   | slab of that size class: the class (6), 1 zero, the lowest 8 bits of the number of the
+ *           |         | slab's first page, 2 unused, the descriptor's address without its 6 low bits, which
+ *           |         | are 0 (42)
  *   1..     | FREE    | first and last page of a free run: 3 unused, its pages (40)
  *           | PURGING | first and last page of a free run that is being given back: likewise
  *           | RUN     | first page of a block of pages handed to the program: likewise
@@ -85,10 +86,16 @@ extern struct ebbi_leaf *ebbi_pagemap_root[EBBI_ROOT_LEAVES];
 
 /*
  * The leaf that was made first, which is all there is to most processes: knowing it takes a load off the
- * chain of loads on which a free waits (bench: pair, -11 %). The pointer is stored before the index.
+ * chain of loads on which a free waits (bench: pair, -11 %).
  */
-extern struct ebbi_leaf *ebbi_pagemap_main;
-extern uintptr_t ebbi_pagemap_main_index; /* address >> EBBI_LEAF_SHIFT; UINTPTR_MAX until there is one */
+struct ebbi_main_leaf {
+	uintptr_t base; /* the first address it covers; until there is one, far from any. Stored last. */
+	struct ebbi_leaf *leaf;
+};
+
+#define EBBI_MAIN_BASE_NONE ((uintptr_t)1 << 63)
+
+extern struct ebbi_main_leaf ebbi_pagemap_main;
 
 static inline unsigned ebbi_entry_kind(uint64_t entry)
 {
@@ -107,10 +114,10 @@ static inline size_t ebbi_entry_run_pages(uint64_t entry)
 	return (size_t)(entry >> 8);
 }
 
-/* `slab` must be a multiple of 64 and below 2^48, `page_index` below 256. */
-static inline uint64_t ebbi_entry_slab(const void *slab, unsigned page_index, unsigned size_class)
+/* The same for each page of a slab. `slab` must be a multiple of 64 and below 2^48; a slab has at most 256 pages. */
+static inline uint64_t ebbi_entry_slab(const void *slab, uintptr_t base, unsigned size_class)
 {
-	return (uint64_t)(uintptr_t)slab << 16 | (uint64_t)page_index << EBBI_PAGE_SHIFT |
+	return (uint64_t)(uintptr_t)slab << 16 | (base & (uintptr_t)0xff << EBBI_PAGE_SHIFT) |
 	       (uint64_t)size_class << EBBI_ENTRY_CLASS_SHIFT;
 }
 
@@ -119,27 +126,31 @@ static inline void *ebbi_entry_slab_pointer(uint64_t entry)
 	return (void *)(uintptr_t)(entry >> 22 << 6);
 }
 
-/* How far `address` lies behind the start of the slab that `entry` names: page index and offset already stand
- * where they belong. */
+/*
+ * How far `address` lies behind the start of the slab that `entry` names, of whose address the entry has the
+ * bits that matter; the class, which stands below them, is added so that the difference cancels it.
+ */
 static inline uint32_t ebbi_entry_slab_offset(uint64_t entry, uintptr_t address)
 {
-	return (uint32_t)((entry & (uint64_t)0xff << EBBI_PAGE_SHIFT) | (address & (EBBI_PAGE_BYTES - 1)));
+	return ((uint32_t)address + (uint32_t)(entry & EBBI_ENTRY_CLASS) - (uint32_t)entry) &
+	       (((uint32_t)0x100 << EBBI_PAGE_SHIFT) - 1);
 }
 
 /* The entry of the page of `address`; 0 for any address that was never ours. Any thread, lock-free. */
 static inline uint64_t ebbi_pagemap_get(uintptr_t address)
 {
+	uintptr_t page = (address - ebbi_load_acquire(&ebbi_pagemap_main.base)) >> EBBI_PAGE_SHIFT;
 	struct ebbi_leaf *leaf;
 
-	if (EBBI_LIKELY(address >> EBBI_LEAF_SHIFT == ebbi_load_acquire(&ebbi_pagemap_main_index))) {
-		leaf = ebbi_load_relaxed(&ebbi_pagemap_main); /* partner of the acquire: leaf_install */
-	} else {
-		if (EBBI_UNLIKELY(address >> EBBI_CPU_ADDRESS_BITS != 0))
-			return 0;
-		leaf = ebbi_load_acquire(&ebbi_pagemap_root[address >> EBBI_LEAF_SHIFT]); /* partner: leaf_install */
-		if (EBBI_UNLIKELY(leaf == NULL))
-			return 0;
+	if (EBBI_LIKELY(page < EBBI_LEAF_PAGES)) {
+		leaf = ebbi_load_relaxed(&ebbi_pagemap_main.leaf); /* partner of the acquire: offer_as_main */
+		return ebbi_load_relaxed(&leaf->entries[page]);
 	}
+	if (EBBI_UNLIKELY(address >> EBBI_CPU_ADDRESS_BITS != 0))
+		return 0;
+	leaf = ebbi_load_acquire(&ebbi_pagemap_root[address >> EBBI_LEAF_SHIFT]); /* partner: leaf_install */
+	if (EBBI_UNLIKELY(leaf == NULL))
+		return 0;
 	return ebbi_load_relaxed(&leaf->entries[(address >> EBBI_PAGE_SHIFT) & (EBBI_LEAF_PAGES - 1)]);
 }
 

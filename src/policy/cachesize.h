@@ -16,25 +16,15 @@
 #define EBBI_STACK_MOST 128u
 #define EBBI_CLAIM_MOST 64u
 
-/* Pointers a stack of this slot size starts with: at most 32 KiB worth. */
-static inline unsigned ebbi_policy_stack_first(size_t slot_bytes)
-{
-	size_t count = ((size_t)32 << 10) / slot_bytes;
-
-	return count < 2 ? 2 : (unsigned)ebbi_min_size(count, EBBI_STACK_FIRST);
-}
-
 /*
- * Pointers it may grow to: at most 64 KiB worth. 128 pointers make a flush of 64, which costs about as
- * much per pointer as one of 256 (bench: tree building, bulk free).
+ * Pointers a stack of this slot size starts with, at most 32 KiB worth; and may grow to, at most 64 KiB
+ * worth: 128 pointers make a flush of 64, which costs about as much per pointer as one of 256 (bench: tree
+ * building, bulk free). Constant expressions, since a table of places is made from them.
  */
-static inline unsigned ebbi_policy_stack_most(size_t slot_bytes)
-{
-	size_t count = ((size_t)64 << 10) / slot_bytes;
-	unsigned first = ebbi_policy_stack_first(slot_bytes);
-
-	return count < first ? first : (unsigned)ebbi_min_size(count, EBBI_STACK_MOST);
-}
+#define EBBI_STACK_WITHIN(count, least, most) ((count) < (least) ? (least) : (count) < (most) ? (count) : (most))
+#define EBBI_POLICY_STACK_FIRST(slot_bytes) EBBI_STACK_WITHIN(32768u / (slot_bytes), 2u, EBBI_STACK_FIRST)
+#define EBBI_POLICY_STACK_MOST(slot_bytes) \
+	EBBI_STACK_WITHIN(65536u / (slot_bytes), EBBI_POLICY_STACK_FIRST(slot_bytes), EBBI_STACK_MOST)
 
 /* Slots to ask for at the `step`th refill since the last drain: 4, 8, 16... up to 16 KiB worth. */
 static inline unsigned ebbi_policy_claim(size_t slot_bytes, unsigned step)

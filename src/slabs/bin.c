@@ -37,6 +37,7 @@ static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_cla
 	size_t pages = span_pages(store, size_class);
 	struct ebbi_slab *slab = ebbi_meta_alloc(&store->meta, ebbi_slab_descriptor_bytes(size_class), EBBI_META_BRIEF);
 	uintptr_t base;
+	uint64_t entry;
 
 	if (slab == NULL)
 		return NULL;
@@ -47,8 +48,9 @@ static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_cla
 	ebbi_slab_init(slab, size_class, base);
 	slab->resident = ebbi_pagemap_bits_load(EBBI_PAGE_RESIDENT, base, (unsigned)pages);
 	slab->purged = ebbi_pagemap_bits_load(EBBI_PAGE_PURGED, base, (unsigned)pages) & ~slab->resident;
+	entry = ebbi_entry_slab(slab, base, size_class);
 	for (unsigned page = 0; page < pages; page++)
-		ebbi_pagemap_set(base + ((uintptr_t)page << EBBI_PAGE_SHIFT), ebbi_entry_slab(slab, page, size_class));
+		ebbi_pagemap_set(base + ((uintptr_t)page << EBBI_PAGE_SHIFT), entry);
 	return slab;
 }
 

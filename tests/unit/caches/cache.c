@@ -112,7 +112,7 @@ TEST(refills_grow)
 
 TEST(spills_give_the_older_half)
 {
-	unsigned most = ebbi_policy_stack_most(ebbi_sizes[EBBI_CLASS_64].bytes);
+	unsigned most = EBBI_POLICY_STACK_MOST(ebbi_sizes[EBBI_CLASS_64].bytes);
 	size_t given;
 
 	begin();
@@ -132,8 +132,8 @@ TEST(spills_give_the_older_half)
 
 TEST(stacks_grow_and_keep_their_order)
 {
-	unsigned first = ebbi_policy_stack_first(64);
-	unsigned most = ebbi_policy_stack_most(64);
+	unsigned first = EBBI_POLICY_STACK_FIRST(64);
+	unsigned most = EBBI_POLICY_STACK_MOST(64);
 
 	begin();
 	take_many(&caches[0], EBBI_CLASS_64, most);
@@ -143,7 +143,7 @@ TEST(stacks_grow_and_keep_their_order)
 		CHECK_EQ(cached(EBBI_CLASS_64), i + 1);
 		check();
 	}
-	CHECK_EQ(caches[0].shelf->racks[EBBI_CLASS_64].cap, most);
+	CHECK_EQ(ebbi_rack_places(&caches[0].shelf->racks[EBBI_CLASS_64], EBBI_CLASS_64), most);
 	CHECK_EQ(caches[0].grown_bytes, (most - first) * (size_t)64);
 	for (unsigned i = most; i-- > 0;)
 		CHECK(ebbi_cache_take(&pool, &caches[0], EBBI_CLASS_64) == out[i]);
@@ -159,24 +159,26 @@ TEST(all_stacks_fit_the_shelf)
 	begin();
 	store.pages.live_pages += (size_t)1 << 24; /* as if much were alive: the cap is far */
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
-		unsigned most = ebbi_policy_stack_most(ebbi_sizes[size_class].bytes);
+		unsigned most = EBBI_POLICY_STACK_MOST(ebbi_sizes[size_class].bytes);
 
 		take_many(&caches[0], size_class, most);
 		memcpy(all[size_class], out, most * sizeof(void *));
 	}
 	(void)ebbi_cache_drain(&pool, &caches[0]);
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
-		for (unsigned i = 0; i < ebbi_policy_stack_most(ebbi_sizes[size_class].bytes); i++)
+		for (unsigned i = 0; i < EBBI_POLICY_STACK_MOST(ebbi_sizes[size_class].bytes); i++)
 			(void)ebbi_cache_put(&pool, &caches[0], size_class, all[size_class][i]);
 	check();
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
 		const struct ebbi_rack *rack = &caches[0].shelf->racks[size_class];
+		unsigned most = EBBI_POLICY_STACK_MOST(ebbi_sizes[size_class].bytes);
+		void **places = ebbi_shelf_place(caches[0].shelf, rack->top - most * sizeof(void *));
 
-		void **slots = ebbi_rack_slots(caches[0].shelf, rack);
-
-		CHECK((char *)(slots + rack->cap) <= (char *)caches[0].shelf + ebbi_shelf_bytes(4096));
-		CHECK_EQ(rack->count, ebbi_policy_stack_most(ebbi_sizes[size_class].bytes));
-		CHECK(memcmp(slots, all[size_class], rack->count * sizeof(void *)) == 0);
+		CHECK_LE(rack->end, ebbi_shelf_bytes(4096));
+		CHECK_EQ(ebbi_rack_count(rack, size_class), most);
+		CHECK(places[0] == NULL);
+		CHECK(memcmp(places + 1, all[size_class], (most - 1) * sizeof(void *)) == 0);
+		CHECK(rack->hot == all[size_class][most - 1]);
 	}
 	store.pages.live_pages -= (size_t)1 << 24;
 }
@@ -191,7 +193,7 @@ TEST(the_cap_over_all_caches)
 	take_many(&caches[0], EBBI_CLASS_64, 100);
 	(void)ebbi_cache_drain(&pool, &caches[0]);
 	(void)put_many(&caches[0], EBBI_CLASS_64, 100);
-	CHECK_EQ(caches[0].shelf->racks[EBBI_CLASS_64].cap, ebbi_policy_stack_first(64));
+	CHECK_EQ(ebbi_rack_places(&caches[0].shelf->racks[EBBI_CLASS_64], EBBI_CLASS_64), EBBI_POLICY_STACK_FIRST(64));
 	CHECK_EQ(caches[0].grown_bytes, 0u);
 	CHECK_EQ(pool.grown_bytes, cap);
 	pool.grown_bytes = 0;
@@ -248,22 +250,41 @@ TEST(without_memory)
 static void too_long(void *argument)
 {
 	(void)argument;
-	caches[0].shelf->racks[EBBI_CLASS_64].count = 200;
+	caches[0].shelf->racks[EBBI_CLASS_64].top = UINT16_MAX;
 	check();
 }
 
 static void by_half(void *argument)
 {
 	(void)argument;
-	caches[0].shelf->racks[EBBI_CLASS_64].stack = 0;
+	caches[0].shelf->racks[EBBI_CLASS_64].top = 0;
+	check();
+}
+
+static void without_newest(void *argument)
+{
+	(void)argument;
+	caches[0].shelf->racks[EBBI_CLASS_64].hot = NULL;
+	check();
+}
+
+static void without_bottom(void *argument)
+{
+	struct ebbi_rack *rack = &caches[0].shelf->racks[EBBI_CLASS_64];
+
+	(void)argument;
+	*ebbi_shelf_place(caches[0].shelf, rack->top - ebbi_rack_count(rack, EBBI_CLASS_64) * sizeof(void *)) = rack;
 	check();
 }
 
 TEST(check_finds_faults)
 {
 	begin();
-	take_many(&caches[0], EBBI_CLASS_64, 1);
-	CHECK_DIES(too_long, NULL, "ebb: internal error: a cache's stack is longer than it may be");
+	take_many(&caches[0], EBBI_CLASS_64, 4);
+	(void)put_many(&caches[0], EBBI_CLASS_64, 2);
+	CHECK_DIES(too_long, NULL, "ebb: internal error: a cache's stack is not within its places");
+	CHECK_DIES(without_newest, NULL, "ebb: internal error: a cache's newest slot does not fit its stack");
+	CHECK_DIES(without_bottom, NULL, "ebb: internal error: a cache's stack has no bottom");
 	CHECK_DIES(by_half, NULL, "ebb: internal error: a cache's rack is set up by half");
 }
 

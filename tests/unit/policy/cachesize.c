@@ -8,8 +8,8 @@
 TEST(stacks)
 {
 	for (size_t bytes = 16; bytes <= 32 * KIB; bytes += 16) {
-		unsigned first = ebbi_policy_stack_first(bytes);
-		unsigned most = ebbi_policy_stack_most(bytes);
+		unsigned first = EBBI_POLICY_STACK_FIRST(bytes);
+		unsigned most = EBBI_POLICY_STACK_MOST(bytes);
 
 		CHECK(first >= 2 && first <= EBBI_STACK_FIRST);
 		CHECK(most >= first && most <= EBBI_STACK_MOST);
@@ -18,10 +18,10 @@ TEST(stacks)
 		CHECK(first == 2 || first * bytes <= 32 * KIB);
 		CHECK(most == first || most * bytes <= 64 * KIB);
 	}
-	CHECK_EQ(ebbi_policy_stack_first(16), EBBI_STACK_FIRST);
-	CHECK_EQ(ebbi_policy_stack_most(16), EBBI_STACK_MOST);
-	CHECK_EQ(ebbi_policy_stack_first(32 * KIB), 2u);
-	CHECK_EQ(ebbi_policy_stack_most(32 * KIB), 2u);
+	CHECK_EQ(EBBI_POLICY_STACK_FIRST(16), EBBI_STACK_FIRST);
+	CHECK_EQ(EBBI_POLICY_STACK_MOST(16), EBBI_STACK_MOST);
+	CHECK_EQ(EBBI_POLICY_STACK_FIRST(32 * KIB), 2u);
+	CHECK_EQ(EBBI_POLICY_STACK_MOST(32 * KIB), 2u);
 }
 
 TEST(claims)
