@@ -13,6 +13,9 @@ set(EBB_LIBRARY_LAYERS base config platform policy pages slabs caches heap stats
 
 # The command stands on base alone and never links the heap: it reads other processes from outside.
 set(EBB_COMMAND_LAYERS base observe lab report cli)
+if(NOT EBB_COMMAND)
+	set(EBB_COMMAND_LAYERS base)
+endif()
 
 # What malloc itself is made of. The compiler must not turn malloc+memset into calloc inside
 # calloc, nor assume that two mallocs never alias.

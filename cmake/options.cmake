@@ -6,6 +6,10 @@ set(EBB_SANITIZE "" CACHE STRING "empty, address (with undefined) or thread")
 set_property(CACHE EBB_SANITIZE PROPERTY STRINGS "" address thread)
 option(EBB_WERROR "treat warnings as errors" ON)
 option(EBB_TESTS "build and register the tests" ON)
+# Off where only the library is wanted: a cross build needs no libcurl and libjansson of its target then.
+option(EBB_COMMAND "build the command ebb" ON)
+option(EBB_CXX_TESTS "there is a C++ library of the target's C library: build the tests in C++" ON)
+set(EBB_AREAS "" CACHE STRING "the directories of tests/ that are built; empty for all, and the benchmarks")
 
 # Where lib/ and bin/ go. The release preset points it at build/, so that `make` yields
 # build/lib/libebb.so and build/bin/ebb whatever the name of the build directory.

@@ -71,6 +71,11 @@ ebb_test_properties(layering.includes layering 60)
 # --- The areas
 
 file(GLOB areas CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/*/CMakeLists.txt" "${CMAKE_SOURCE_DIR}/bench/CMakeLists.txt")
+if(EBB_AREAS)
+	set(areas ${EBB_AREAS})
+	list(TRANSFORM areas PREPEND "${CMAKE_SOURCE_DIR}/tests/")
+	list(TRANSFORM areas APPEND "/CMakeLists.txt")
+endif()
 foreach(area IN LISTS areas)
 	get_filename_component(directory "${area}" DIRECTORY)
 	add_subdirectory("${directory}")

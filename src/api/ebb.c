@@ -4,13 +4,13 @@
 #include <ebb/ebb.h>
 
 #include <errno.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "api/names.h"
 #include "heap/heap.h"
 #include "heap/inside.h"
+#include "platform/libc.h"
 #include "stats/snapshot.h"
 
 EBBI_EXPORT const char *ebb_version(void)

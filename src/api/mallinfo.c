@@ -6,13 +6,13 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <malloc.h>
 #include <stdio.h>
 
 #include <ebb/ebb.h>
 
 #include "api/names.h"
 #include "heap/heap.h"
+#include "platform/libc.h"
 
 EBBI_EXPORT int malloc_trim(size_t pad)
 {

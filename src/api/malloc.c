@@ -5,7 +5,6 @@
  * standards leave room: malloc(0) is a unique block, realloc(p, 0) frees, free keeps errno.
  */
 #include <errno.h>
-#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "api/names.h"
 #include "heap/fast.h"
+#include "platform/libc.h"
 
 EBBI_EXPORT void *malloc(size_t bytes)
 {

@@ -16,7 +16,7 @@
 
 static void *block[MOST_BLOCKS];
 
-static void set_soft_limit(__rlimit_resource_t resource, rlim_t value)
+static void set_soft_limit(int resource, rlim_t value)
 {
 	struct rlimit limit;
 
@@ -55,7 +55,7 @@ static void *churn_failing(void *argument)
 	return NULL;
 }
 
-static void test_limit(__rlimit_resource_t resource, const char *field)
+static void test_limit(int resource, const char *field)
 {
 	static const size_t sizes[] = {1000, 10000, 100000, 1 << 20, 5 << 20, 2000};
 	pthread_t thread[2];

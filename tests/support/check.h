@@ -31,6 +31,34 @@
 #include <time.h>
 #include <unistd.h>
 
+/* What musl does not declare of glibc's, and libebb has all the same. */
+#ifndef __GLIBC__
+enum {
+	M_MXFAST = 1,
+	M_TRIM_THRESHOLD = -1,
+	M_TOP_PAD = -2,
+	M_MMAP_THRESHOLD = -3,
+	M_MMAP_MAX = -4,
+	M_CHECK_ACTION = -5,
+	M_PERTURB = -6,
+	M_ARENA_TEST = -7,
+	M_ARENA_MAX = -8,
+};
+struct mallinfo {
+	int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+struct mallinfo2 {
+	size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+int malloc_trim(size_t pad) __attribute__((weak));
+struct mallinfo mallinfo(void) __attribute__((weak));
+struct mallinfo2 mallinfo2(void) __attribute__((weak));
+int malloc_info(int options, FILE *stream) __attribute__((weak));
+void malloc_stats(void) __attribute__((weak));
+int mallopt(int parameter, int value) __attribute__((weak));
+void *pvalloc(size_t bytes) __attribute__((weak));
+#endif
+
 #ifdef EBB_TEST_ON_HEAP
 #include "on_heap.h"
 #endif

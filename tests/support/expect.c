@@ -132,6 +132,18 @@ static size_t collect(int fd, pid_t pid, unsigned seconds, char *output)
 	return length;
 }
 
+/* An emulator says that its program died; that line is not the program's. */
+static size_t without_emulator(char *output, size_t length)
+{
+	char *line = strstr(output, "qemu: uncaught target signal");
+	char *end = line == NULL ? NULL : strchr(line, '\n');
+
+	if (end == NULL)
+		return length;
+	memmove(line, end + 1, strlen(end + 1) + 1);
+	return strlen(output);
+}
+
 static char said[OUTPUT_BYTES]; /* on stdout */
 
 /* Appends the word that follows `key` on the program's stdout. */
@@ -229,6 +241,7 @@ int main(int argc, char **argv)
 	close(err[1]);
 	/* What it says on stdout fits into the pipe; it is read when all is over. */
 	size_t length = collect(err[0], pid, want.seconds, output);
+	length = without_emulator(output, length);
 	CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
 	ssize_t said_length = read(out[0], said, sizeof(said) - 1);
 	check_write(output, (int)length); /* for the log */

@@ -62,11 +62,12 @@ endfunction()
 # Registers one test from the T_ variables of ebb_test_run, its caller.
 function(ebb_test_register test way)
 	set(environment EBB_TEST_EXPECT=ebb ${T_ENV})
-	set(program $<TARGET_FILE:${T_PROGRAM}>)
+	# In a cross build the launchers below are emulated, too, and start an emulator of their own.
+	set(program ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${T_PROGRAM}>)
 	if(way STREQUAL preload)
 		list(APPEND environment "LD_PRELOAD=$<TARGET_FILE:${EBB_SHARED_TARGET}>")
 	else()
-		set(program $<TARGET_FILE:${T_PROGRAM}-${way}>)
+		set(program ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${T_PROGRAM}-${way}>)
 		# Another label: builds other than the release repeat the preloaded half only.
 		list(TRANSFORM T_LABELS APPEND -linked)
 	endif()
@@ -77,7 +78,7 @@ function(ebb_test_register test way)
 	# The launchers themselves run without the library and without its variable.
 	set(launcher)
 	if(DEFINED T_EXPECT AND DEFINED T_REFUSE)
-		set(launcher ebb-test-expect ${T_EXPECT} -- $<TARGET_FILE:ebb-test-refuse>
+		set(launcher ebb-test-expect ${T_EXPECT} -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:ebb-test-refuse>
 			${T_REFUSE} ${passed} --)
 	elseif(DEFINED T_EXPECT)
 		set(launcher ebb-test-expect ${passed} ${T_EXPECT} --)

@@ -128,7 +128,7 @@ static bool set_limit(const char *name, const char *value)
 {
 	static const struct {
 		const char *name;
-		__rlimit_resource_t resource;
+		int resource;
 	} known[] = {
 		{"as", RLIMIT_AS},       {"data", RLIMIT_DATA},     {"nproc", RLIMIT_NPROC},
 		{"stack", RLIMIT_STACK}, {"nofile", RLIMIT_NOFILE},
