@@ -1,7 +1,7 @@
 /*
  * build.h: which build this is, as constants that ordinary `if` can test.
  *
- * Owns: EBBI_CHECKED, EBBI_PARANOID, EBBI_TSAN, EBBI_ASAN; each is 0 or 1.
+ * Owns: EBBI_CHECKED, EBBI_PARANOID, EBBI_TSAN, EBBI_ASAN, each 0 or 1, and EBBI_LOCK_TIMES.
  * Never does: decide anything. `#if` on compiler or sanitizer macros lives here and in platform/.
  * Threading, errors: none.
  * Invariants: a paranoid build is also a checked one.
@@ -21,6 +21,16 @@
 #define EBBI_CHECKED 1
 #else
 #define EBBI_CHECKED 0
+#endif
+
+/*
+ * For measuring alone, see platform/locktimes.h: how long locks are held and waited for. 1: by the clock,
+ * 2: by the CPU time of the thread. cmake -DCMAKE_C_FLAGS=-DEBB_LOCK_TIMES=1
+ */
+#if defined(EBB_LOCK_TIMES)
+#define EBBI_LOCK_TIMES EBB_LOCK_TIMES
+#else
+#define EBBI_LOCK_TIMES 0
 #endif
 
 #if defined(__has_feature)

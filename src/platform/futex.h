@@ -24,6 +24,7 @@
 #include "base/atomic.h"
 #include "base/build.h"
 #include "base/ranks.h"
+#include "platform/locktimes.h"
 
 enum {
 	EBBI_LOCK_FREE = 0,
@@ -33,12 +34,15 @@ enum {
 
 struct ebbi_lock {
 	uint32_t word; /* atomic; acquire when taken, release when given up: partners of each other */
-#if EBBI_CHECKED
+#if EBBI_CHECKED || EBBI_LOCK_TIMES
 	uint32_t rank; /* enum ebbi_rank; set when initialised */
+#endif
+#if EBBI_LOCK_TIMES
+	uint64_t taken_at; /* guarded by the lock itself */
 #endif
 };
 
-#if EBBI_CHECKED
+#if EBBI_CHECKED || EBBI_LOCK_TIMES
 #define EBBI_LOCK_INIT(lock_rank) \
 	{ \
 		.word = EBBI_LOCK_FREE, .rank = (lock_rank) \
@@ -71,7 +75,7 @@ uint32_t ebbi_lock_ranks_held(void);
 static inline void ebbi_lock_init(struct ebbi_lock *lock, enum ebbi_rank rank)
 {
 	lock->word = EBBI_LOCK_FREE;
-#if EBBI_CHECKED
+#if EBBI_CHECKED || EBBI_LOCK_TIMES
 	lock->rank = (uint32_t)rank;
 #else
 	(void)rank;
@@ -89,8 +93,12 @@ static inline void ebbi_lock_acquire_how(struct ebbi_lock *lock, enum ebbi_lock_
 {
 	if (EBBI_CHECKED)
 		ebbi_lock_rank_taking(lock, how);
+#if EBBI_LOCK_TIMES
+	ebbi_lock_times_acquire(lock);
+#else
 	if (__builtin_expect(!ebbi_lock_acquire_fast(lock), 0))
 		ebbi_lock_acquire_slow(lock);
+#endif
 	if (EBBI_CHECKED)
 		ebbi_lock_rank_taken(lock);
 }
@@ -113,6 +121,9 @@ static inline bool ebbi_lock_acquire_try(struct ebbi_lock *lock)
 		ebbi_lock_rank_taking(lock, EBBI_LOCK_HOW_TRY);
 	if (ebbi_load_relaxed(&lock->word) != EBBI_LOCK_FREE || !ebbi_lock_acquire_fast(lock))
 		return false;
+#if EBBI_LOCK_TIMES
+	ebbi_lock_times_taken(lock);
+#endif
 	if (EBBI_CHECKED)
 		ebbi_lock_rank_taken(lock);
 	return true;
@@ -122,6 +133,9 @@ static inline void ebbi_lock_release(struct ebbi_lock *lock)
 {
 	if (EBBI_CHECKED)
 		ebbi_lock_rank_released(lock);
+#if EBBI_LOCK_TIMES
+	ebbi_lock_times_released(lock);
+#endif
 	if (__builtin_expect(ebbi_exchange_release(&lock->word, EBBI_LOCK_FREE) != EBBI_LOCK_HELD, 0))
 		ebbi_lock_release_slow(lock);
 }
