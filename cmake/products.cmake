@@ -12,6 +12,17 @@ if(TARGET api AND NOT EBB_SANITIZED)
 		-Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,-z,noexecstack -Wl,--as-needed -Wl,-soname,libebb.so
 		# A dlclose must not take the code away from under the scavenger and ending threads.
 		-Wl,-z,nodelete)
+	# dlopen stands in for libc's, so it is not for the archive. Its sibling call needs the optimiser in every build.
+	include(CheckSymbolExists)
+	set(CMAKE_REQUIRED_DEFINITIONS -D_GNU_SOURCE)
+	check_symbol_exists(RTLD_DEEPBIND dlfcn.h EBB_HAVE_DEEPBIND)
+	unset(CMAKE_REQUIRED_DEFINITIONS)
+	if(EBB_HAVE_DEEPBIND)
+		set(dlopen "${CMAKE_SOURCE_DIR}/src/api/preload/dlopen.c")
+		target_sources(ebb_shared PRIVATE "${dlopen}")
+		set_source_files_properties("${dlopen}" PROPERTIES COMPILE_OPTIONS "${ebb_heap_flags};-O2")
+		target_link_libraries(ebb_shared PRIVATE ${CMAKE_DL_LIBS})
+	endif()
 	set(exports "${CMAKE_SOURCE_DIR}/src/api/exports.map")
 	if(EXISTS "${exports}")
 		target_link_options(ebb_shared PRIVATE "-Wl,--version-script=${exports}")

@@ -78,6 +78,7 @@ static bool allowed_name(const char *name)
 		"malloc_stats",
 		"free_sized",
 		"free_aligned_sized",
+		"dlopen",
 	};
 
 	if (strncmp(name, "ebb_", 4) == 0 || strncmp(name, "EBB_", 4) == 0)

@@ -4,7 +4,7 @@
 #   odd.sh daemon   double fork, every descriptor closed, then work
 #   odd.sh jail     chroot to an empty directory, rights given away
 #   odd.sh tls      libraries with static TLS opened late: as many fit as without us
-#   odd.sh deep     a library opened with RTLD_DEEPBIND, which then looks malloc up in libc first
+#   odd.sh deep     a library opened with RTLD_DEEPBIND, which would look malloc up in libc first
 #   odd.sh audit    LD_AUDIT beside LD_PRELOAD
 #   odd.sh env      an empty environment: with and without us in it
 #   odd.sh rights   setpriv, su, runuser and a user change in perl, as root
