@@ -18,10 +18,15 @@ static void preinit(int argc, char **argv, char **envp)
 	memset(from_preinit, 'p', 1 << 20);
 }
 
+#ifdef __GLIBC__ /* musl has no such array: there the first constructor is the earliest */
 __attribute__((section(".preinit_array"), used)) static void (*const preinit_entry)(int, char **, char **) = preinit;
+#endif
 
 __attribute__((constructor(101))) static void first_constructor(void)
 {
+#ifndef __GLIBC__
+	preinit(0, NULL, NULL);
+#endif
 	from_constructor[0] = strdup("first");
 }
 
