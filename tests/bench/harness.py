@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "alloc"))
 
-from harness import catalogue, joining, main, peers, runner, stats, tables  # noqa: E402
+from harness import catalogue, joining, main, peers, placement, runner, stats, tables  # noqa: E402
 
 
 def run_of(cpu):
@@ -129,7 +129,7 @@ class Peers(unittest.TestCase):
 
 class Catalogue(unittest.TestCase):
     def test_every_source_is_listed_once(self):
-        listed = {(p.kind, p.command[0]) for p in catalogue.read()}
+        listed = {(p.kind, p.command[0]) for p in [*catalogue.read(), *placement.PROGRAMS]}
         sources = set()
         for kind in ("speed", "rest", "life"):
             for path in (ROOT / "bench" / "alloc" / kind).iterdir():
@@ -165,6 +165,19 @@ class Runner(unittest.TestCase):
     def test_silence_is_not_a_result(self):
         with self.assertRaises(runner.RunFailed):
             self.run_with("exit 0")
+
+
+class Placement(unittest.TestCase):
+    def test_a_cell_is_pages_with_range_and_their_ratio_to_live_bytes(self):
+        runs = [{"pages_kib": pages, "live_kib": 1024} for pages in (4096, 2048, 3072)]
+        self.assertEqual(placement.cell(runs), "3.0 (2.0-4.0) x3.0")
+
+    def test_every_program_has_a_row(self):
+        who = [peers.Peer("a", None, "a", "1"), peers.Peer("b", None, "b", "1")]
+        runs = {peer.name: [{"pages_kib": 2048, "live_kib": 1024}] for peer in who}
+        text = placement.render({program.name: runs for program in placement.PROGRAMS}, who)
+        for program in placement.PROGRAMS:
+            self.assertIn(f"| {program.name} ", text)
 
 
 if __name__ == "__main__":
