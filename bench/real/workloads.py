@@ -88,7 +88,7 @@ def compile_c(directory, scale):
 
 
 def compile_cpp(directory, scale):
-    macro = f"-DEBB_ROUNDS={round(scale)}"
+    macro = f"-DEBB_ROUNDS={max(1, round(scale)) if scale >= 0.1 else 0}"  # 0 is for tests
     checked(["/usr/bin/g++", "-std=gnu++17", macro, "-E", str(PROGRAMS / "templates.cpp"), "-o", "templates.ii"], directory)
     return Job(
         compiler_pass("cc1plus"), ["-quiet", "-O2", "-std=gnu++17", "templates.ii", "-o", "out.s"],

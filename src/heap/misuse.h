@@ -19,4 +19,18 @@ void ebbi_misuse_check_live(const char *what, const struct ebbi_cache *cache, co
 /* Bytes of the block that this entry of its first page says. */
 size_t ebbi_misuse_block_bytes(uint64_t entry);
 
+/*
+ * `block` is the start of a slot, by the entry of its page: the short way for what nearly every block is. One
+ * that lies where a slot behind the slab's last would start passes here, as it passes free, and is seen when its
+ * cache is flushed.
+ */
+static inline bool ebbi_misuse_is_slot(const void *block, uint64_t entry)
+{
+	uint32_t magic = ebbi_sizes[(entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT].magic;
+
+	/* Class 0 has a magic of 0: nothing starts there. */
+	return (entry & EBBI_ENTRY_LOW) == 0 &&
+	       ebbi_slot_starts_at(magic, ebbi_entry_slab_offset(entry, (uintptr_t)block));
+}
+
 #endif

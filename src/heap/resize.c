@@ -12,9 +12,19 @@
  */
 #define HEADROOM_PART 8u
 
-size_t ebbi_heap_usable_bytes(const void *block)
+static __attribute__((noinline)) size_t usable_slow(const void *block)
 {
 	return ebbi_misuse_block_bytes(ebbi_misuse_judge("malloc_usable_size", block));
+}
+
+/* Ruby and redis ask this of every block that they allocate or free. */
+size_t ebbi_heap_usable_bytes(const void *block)
+{
+	uint64_t entry = ebbi_pagemap_get((uintptr_t)block);
+
+	if (EBBI_UNLIKELY(!ebbi_misuse_is_slot(block, entry)))
+		return usable_slow(block);
+	return ebbi_sizes[(entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT].bytes;
 }
 
 /* Without copying, by a thread that is inside its cache. */
@@ -45,7 +55,7 @@ static void check_live(const void *block, uint64_t entry)
 }
 
 /* The block can stay as it is: it is large enough, and not twice as large as needed. */
-static bool fits(uint64_t entry, size_t have, size_t bytes)
+static inline bool fits(uint64_t entry, size_t have, size_t bytes)
 {
 	if (bytes > have)
 		return false;
@@ -54,7 +64,8 @@ static bool fits(uint64_t entry, size_t have, size_t bytes)
 	return ebbi_entry_kind(entry) == EBBI_KIND_NESTED; /* short-lived: not worth a move */
 }
 
-void *ebbi_heap_resize(void *block, size_t bytes)
+/* The long way: a block that is none of a slab's, or that cannot stay. */
+static __attribute__((noinline)) void *resize_slow(void *block, size_t bytes)
 {
 	uint64_t entry = ebbi_misuse_judge("realloc", block);
 	size_t have = ebbi_misuse_block_bytes(entry);
@@ -77,4 +88,29 @@ void *ebbi_heap_resize(void *block, size_t bytes)
 	memcpy(moved, block, ebbi_min_size(have, bytes));
 	ebbi_fast_free(block);
 	return moved;
+}
+
+/* A slot of `have` bytes that is too small, or far too large. */
+static __attribute__((noinline)) void *move_slot(void *block, size_t have, size_t bytes)
+{
+	void *moved = ebbi_fast_alloc(bytes);
+
+	if (EBBI_UNLIKELY(moved == NULL))
+		return bytes <= have ? block : NULL;
+	memcpy(moved, block, ebbi_min_size(have, bytes));
+	ebbi_fast_free(block);
+	return moved;
+}
+
+void *ebbi_heap_resize(void *block, size_t bytes)
+{
+	uint64_t entry = ebbi_pagemap_get((uintptr_t)block);
+	size_t have = ebbi_sizes[(entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT].bytes;
+
+	if (EBBI_UNLIKELY(!ebbi_misuse_is_slot(block, entry) || bytes > EBBI_SMALL_MOST ||
+			  ebbi_heap.config.check == EBB_CHECK_FULL))
+		return resize_slow(block, bytes);
+	if (bytes <= have && (bytes > have / 2 || have <= 4 * EBBI_ALIGNMENT))
+		return block;
+	return move_slot(block, have, bytes);
 }
