@@ -37,7 +37,8 @@ static int reserve_region(struct ebbi_pages *pages, size_t least, uintptr_t *ret
 	int error;
 
 	/* Halve the wish down to the need; where even that is hard to get, do not ask for alignment. */
-	while ((error = pages->vm->reserve(bytes, align, &base)) != 0) {
+	while (!ebbi_pages_leftover_take(pages, bottom, &base, &bytes) &&
+	       (error = pages->vm->reserve(bytes, align, &base)) != 0) {
 		if (align == page_bytes)
 			return error;
 		if (bytes <= bottom)

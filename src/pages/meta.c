@@ -1,7 +1,9 @@
 #include "pages/meta.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "pages/release.h"
 #include "platform/report.h"
 
 #define AREA_CHUNK_BYTES ((size_t)1 << 20)
@@ -21,27 +23,82 @@ void ebbi_meta_init(struct ebbi_meta *meta, const struct ebbi_vm *vm, size_t pag
 	ebbi_lock_init(&meta->lock, EBBI_RANK_META);
 }
 
-/* Map [base + a page, base + bytes) between two inaccessible pages, base a multiple of `align_bytes`. */
-static int chunk_map(struct ebbi_meta *meta, size_t bytes, size_t align_bytes, uintptr_t *ret_base)
-{
-	size_t guard = meta->page_bytes;
-	void *base;
-	int error = meta->vm->reserve(bytes + guard, align_bytes, &base);
+/* Where a chunk lies: its first page is never used. */
+struct chunk_space {
+	uintptr_t base;
+	size_t bytes;
+	bool guarded; /* a mapping of its own; otherwise a run of the heap's pages */
+};
 
-	if (error != 0)
-		return error;
-	error = meta->vm->commit((char *)base + guard, bytes - guard);
-	if (error != 0) {
-		(void)meta->vm->unmap(base, bytes + guard);
-		return error;
-	}
-	*ret_base = (uintptr_t)base;
+/*
+ * Of the pages that the program's blocks come from, without inaccessible ones: a mapping between guards costs the
+ * process two or three mappings, and where it may have no more, or no address space, this is what can still
+ * be had.
+ */
+static int chunk_from_pages(struct ebbi_meta *meta, size_t align_bytes, struct chunk_space *space)
+{
+	struct ebbi_pages *pages = meta->pages;
+	size_t count = space->bytes >> EBBI_PAGE_SHIFT;
+	uintptr_t at;
+	uintptr_t start;
+	size_t length;
+
+	if (pages == NULL)
+		return -ENOMEM;
+	if (ebbi_pages_alloc(pages, count, align_bytes >> EBBI_PAGE_SHIFT, &space->base) != 0)
+		return -ENOMEM;
+	ebbi_lock_acquire(&pages->lock);
+	ebbi_counter_sub(&pages->live_pages, count); /* ours, not the program's */
+	ebbi_lock_release(&pages->lock);
+	at = space->base;
+	while (ebbi_pagemap_bits_next(EBBI_PAGE_RESIDENT, &at, &count, &start, &length))
+		memset((void *)start, 0, length << EBBI_PAGE_SHIFT);
+	space->guarded = false;
+	ebbi_fetch_add_relaxed(&meta->unguarded_chunks, 1u);
 	return 0;
 }
 
-static void chunk_unmap(struct ebbi_meta *meta, uintptr_t base, size_t bytes)
+/* Reserved or in part committed, and never used. */
+static void unmap(struct ebbi_meta *meta, uintptr_t base, size_t bytes)
 {
-	(void)meta->vm->unmap((void *)base, bytes + meta->page_bytes);
+	if (meta->pages != NULL)
+		ebbi_pages_unmap_unused(meta->pages, (void *)base, bytes);
+	else
+		(void)meta->vm->unmap((void *)base, bytes);
+}
+
+/* Map [base + a page, base + bytes) between two inaccessible pages, base a multiple of `align_bytes`. */
+static int chunk_map(struct ebbi_meta *meta, size_t bytes, size_t align_bytes, struct chunk_space *ret_space)
+{
+	size_t guard = meta->page_bytes;
+	void *base;
+
+	*ret_space = (struct chunk_space){.bytes = bytes, .guarded = true};
+	if (meta->vm->reserve(bytes + guard, align_bytes, &base) != 0)
+		return chunk_from_pages(meta, align_bytes, ret_space);
+	if (meta->vm->commit((char *)base + guard, bytes - guard) != 0) {
+		unmap(meta, (uintptr_t)base, bytes + guard);
+		return chunk_from_pages(meta, align_bytes, ret_space);
+	}
+	ret_space->base = (uintptr_t)base;
+	return 0;
+}
+
+/* Another thread's chunk came first. */
+static void chunk_unmap(struct ebbi_meta *meta, const struct chunk_space *space)
+{
+	struct ebbi_pages *pages = meta->pages;
+	size_t count = space->bytes >> EBBI_PAGE_SHIFT;
+
+	if (space->guarded) {
+		unmap(meta, space->base, space->bytes + meta->page_bytes);
+		return;
+	}
+	ebbi_lock_acquire(&pages->lock);
+	ebbi_counter_add(&pages->live_pages, count);
+	ebbi_lock_release(&pages->lock);
+	ebbi_pages_free(pages, space->base, count);
+	ebbi_fetch_sub_relaxed(&meta->unguarded_chunks, 1u);
 }
 
 /* The 4 KiB page in which a chunk's fields lie: the first behind the guard. */
@@ -148,26 +205,26 @@ static void *take_locked(struct ebbi_meta *meta, unsigned units, enum ebbi_meta_
 void *ebbi_meta_alloc(struct ebbi_meta *meta, size_t bytes, enum ebbi_meta_life life)
 {
 	unsigned units = (unsigned)ebbi_divide_up(bytes, EBBI_META_UNIT);
-	uintptr_t base;
+	struct chunk_space space;
 	void *block;
 
 	ebbi_lock_acquire(&meta->lock);
 	block = take_locked(meta, units, life);
 	ebbi_lock_release(&meta->lock);
 	if (block == NULL) {
-		if (chunk_map(meta, EBBI_META_CHUNK_BYTES, EBBI_META_CHUNK_BYTES, &base) != 0)
+		if (chunk_map(meta, EBBI_META_CHUNK_BYTES, EBBI_META_CHUNK_BYTES, &space) != 0)
 			return NULL;
 		/* Many threads that start at once find no room at once: only the first one's chunk is kept. */
 		ebbi_lock_acquire(&meta->lock);
 		block = take_locked(meta, units, life);
 		if (block == NULL) {
-			chunk_add_locked(meta, (struct ebbi_meta_chunk *)(base + meta->page_bytes));
+			chunk_add_locked(meta, (struct ebbi_meta_chunk *)(space.base + meta->page_bytes));
 			block = take_locked(meta, units, life);
-			base = 0;
+			space.base = 0;
 		}
 		ebbi_lock_release(&meta->lock);
-		if (base != 0)
-			chunk_unmap(meta, base, EBBI_META_CHUNK_BYTES);
+		if (space.base != 0)
+			chunk_unmap(meta, &space);
 	}
 	return memset(block, 0, units * EBBI_META_UNIT);
 }
@@ -296,26 +353,26 @@ void *ebbi_meta_area(struct ebbi_meta *meta, size_t bytes)
 {
 	size_t rounded = ebbi_round_up(bytes, meta->page_bytes);
 	size_t chunk_bytes = AREA_CHUNK_BYTES + meta->page_bytes;
-	uintptr_t base;
+	struct chunk_space space;
 	void *area;
 
 	ebbi_lock_acquire(&meta->lock);
 	area = area_locked(meta, rounded);
 	ebbi_lock_release(&meta->lock);
-	if (area != NULL || chunk_map(meta, chunk_bytes, meta->page_bytes, &base) != 0)
+	if (area != NULL || chunk_map(meta, chunk_bytes, meta->page_bytes, &space) != 0)
 		return area;
 	ebbi_lock_acquire(&meta->lock);
 	area = area_locked(meta, rounded);
 	if (area == NULL) {
-		meta->areas_next = base + meta->page_bytes;
-		meta->areas_end = base + chunk_bytes;
+		meta->areas_next = space.base + meta->page_bytes;
+		meta->areas_end = space.base + chunk_bytes;
 		meta->mapped_bytes += AREA_CHUNK_BYTES;
 		area = area_locked(meta, rounded);
-		base = 0;
+		space.base = 0;
 	}
 	ebbi_lock_release(&meta->lock);
-	if (base != 0)
-		chunk_unmap(meta, base, chunk_bytes);
+	if (space.base != 0)
+		chunk_unmap(meta, &space);
 	return area;
 }
 

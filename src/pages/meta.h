@@ -5,7 +5,8 @@
  * in the program's heap cannot reach a descriptor; which units of 64 bytes in them are free.
  * Never: unmaps a chunk, calls the kernel with its lock held.
  * Threading: any thread; the caller holds no lock, for ebbi_meta_purge the purge lock of struct ebbi_pages.
- * Errors: NULL when the kernel refuses memory.
+ * Errors: NULL when the kernel refuses memory. Where it refuses only another mapping, a chunk is a run of
+ * the heap's own pages, without guards, and counted.
  *
  * A chunk is 256 KiB of address space, aligned to that, so that a block's chunk is a mask away:
  *
@@ -54,9 +55,13 @@ struct ebbi_meta_chunk {
 	uint64_t free[EBBI_META_WORDS]; /* a bit a unit; 0 for pages that are not ours or on their way back */
 };
 
+struct ebbi_pages;
+
 struct ebbi_meta {
 	const struct ebbi_vm *vm; /* set at boot */
 	size_t page_bytes;        /* set at boot */
+	struct ebbi_pages *pages; /* set at boot: where chunks come from that cannot be mapped; NULL in tests */
+	size_t unguarded_chunks;  /* relaxed: such chunks */
 	struct ebbi_lock lock;    /* guards all that follows */
 	struct ebbi_meta_chunk *oldest;
 	struct ebbi_meta_chunk *youngest;

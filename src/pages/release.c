@@ -93,6 +93,24 @@ void ebbi_pages_unmap_tail(struct ebbi_pages *pages, uintptr_t base, size_t byte
 	ebbi_lock_release(&pages->lock);
 }
 
+bool ebbi_pages_leftover_take(struct ebbi_pages *pages, size_t least_bytes, void **ret_base, size_t *ret_bytes)
+{
+	bool found = false;
+
+	ebbi_lock_acquire(&pages->lock);
+	for (unsigned i = 0; i < pages->leftover_count && !found; i++) {
+		if (pages->leftovers[i].bytes < least_bytes)
+			continue;
+		*ret_base = (void *)pages->leftovers[i].base;
+		*ret_bytes = pages->leftovers[i].bytes;
+		pages->mapped_bytes -= *ret_bytes;
+		pages->leftovers[i] = pages->leftovers[--pages->leftover_count];
+		found = true;
+	}
+	ebbi_lock_release(&pages->lock);
+	return found;
+}
+
 /* purge_lock is held. */
 static void retry_leftovers(struct ebbi_pages *pages)
 {

@@ -11,7 +11,7 @@
  *
  * munmap can fail, with ENOMEM, where it would have to cut a mapping in two and the process has as many as it
  * may. Nothing is lost then: a committed range is emptied and becomes a free run, for runs and slabs to come; a
- * reserved one is remembered and tried again.
+ * reserved one is remembered, serves as the next region or is tried again.
  *
  * Never: is called with a lock held that malloc or free may need. Threading: any thread. Errors: none; what
  * was refused is counted (unmap_refused).
@@ -35,6 +35,9 @@ void ebbi_pages_dissolve(struct ebbi_pages *pages, uintptr_t base, size_t count)
 
 /* A range that nobody has touched: unmapped or remembered. Of locks the caller may hold purge_lock and grow_lock. */
 void ebbi_pages_unmap_unused(struct ebbi_pages *pages, void *base, size_t bytes);
+
+/* A leftover of at least so many bytes, for a region: reserved, aligned to a page. */
+bool ebbi_pages_leftover_take(struct ebbi_pages *pages, size_t least_bytes, void **ret_base, size_t *ret_bytes);
 
 /* The same for the end of a region, which counts as mapped already. */
 void ebbi_pages_unmap_tail(struct ebbi_pages *pages, uintptr_t base, size_t bytes);

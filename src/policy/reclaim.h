@@ -1,7 +1,8 @@
 /*
  * reclaim.h: when it is worth giving everything back before an allocation is refused.
  *
- * Pure functions of time and pages; heap/reclaim.c asks. Never: keeps state. Threading: any. Errors: none.
+ * Owns: the rule, a pure function of time and pages; heap/reclaim.c asks. Never: keeps state. Threading: any.
+ * Errors: none.
  *
  * A reclaim costs from microseconds to tens of milliseconds. A program that lives at its limit, or that tries
  * sizes nobody can have, must not pay for one at every refusal: after one that gave too little, the next comes when the

@@ -13,6 +13,7 @@ void ebbi_store_init(struct ebbi_store *store, const struct ebbi_vm *vm, size_t 
 {
 	ebbi_pages_init(&store->pages, vm, page_bytes, advice);
 	ebbi_meta_init(&store->meta, vm, page_bytes);
+	store->meta.pages = &store->pages;
 	for (unsigned size_class = 0; size_class < EBBI_CLASSES; size_class++) {
 		struct ebbi_bin *bin = &store->bins[size_class];
 

@@ -98,6 +98,7 @@ static void add_metadata(struct ebb_snapshot *snapshot)
 
 	ebbi_lock_acquire(&meta->lock);
 	snapshot->metadata_bytes = meta->used_bytes;
+	snapshot->unguarded_chunks = ebbi_load_relaxed(&meta->unguarded_chunks);
 	snapshot->mapped_bytes += meta->mapped_bytes;
 	ebbi_lock_release(&meta->lock);
 	snapshot->mapped_bytes += ebbi_pagemap_mapped_bytes();
