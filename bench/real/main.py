@@ -137,7 +137,7 @@ def main(argv):
             names = [name for name in args.peers.split(",") if name]
             who = peers.collect(names, args.peer, args.peer_env, ROOT, args.ebb)
             doc = Bench(args, who).measure()
-    except (peers.MissingPeer, workloads.Missing, once.RunFailed) as error:
+    except (peers.MissingPeer, workloads.Missing, once.RunFailed, OSError, ValueError) as error:
         print(f"bench-real: {error}", file=sys.stderr)
         return 1
     body = tables.render(doc, args.subject)

@@ -1,5 +1,7 @@
 """Results as Markdown."""
 
+import statistics
+
 from harness import stats
 
 SLACK = 1.02  # the line that docs/benchmarks.md draws: no slower than the best peer within 2 %
@@ -18,25 +20,29 @@ def spread(runs, key, digits):
     return f"{s['median']:.{digits}f} ({s['min']:.{digits}f}-{s['max']:.{digits}f})"
 
 
-def best(runs_of, peers, subject, how):
-    """The fastest other peer: (name, its figure)."""
-    return min(((p, how([run["cpu_s"] for run in runs_of[p]])) for p in peers if p != subject), key=lambda pair: pair[1])
+def paired(runs_of, subject, peer):
+    """Subject / peer, round by round: what happened on the machine meanwhile met both. (median, lower, upper quartile)"""
+    ratios = sorted(ours["cpu_s"] / theirs["cpu_s"] for ours, theirs in zip(runs_of[subject], runs_of[peer]))
+    if len(ratios) < 2:
+        return (ratios[0],) * 3
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return middle, low, high
+
+
+def verdict(ratios):
+    """Over all peers: is the subject slower than one of them by more than SLACK?"""
+    slower = [low for middle, low, _ in ratios if middle > SLACK]
+    if not slower:
+        return "yes"
+    return "no" if any(low > SLACK for low in slower) else "unclear"
 
 
 def verdict_rows(doc, subject):
-    peers = [p["name"] for p in doc["peers"]]
+    peers = [p["name"] for p in doc["peers"] if p["name"] != subject]
     for name, runs_of in doc["runs"].items():
-        if subject not in runs_of or len(peers) < 2:
-            continue
-        row, within = [name], []
-        for how in (lambda v: stats.summary(v)["median"], min):
-            peer, figure = best(runs_of, peers, subject, how)
-            ratio = how([run["cpu_s"] for run in runs_of[subject]]) / figure
-            row += [peer, f"{ratio:.3f}"]
-            within.append(ratio <= SLACK)
-        # On a machine that is not still, medians carry what happened beside; the minimum is one run's luck.
-        row.append("yes" if all(within) else "unclear" if any(within) else "no")
-        yield row
+        if subject in runs_of and peers:
+            ratios = [paired(runs_of, subject, peer) for peer in peers]
+            yield [name, *(f"{m:.2f} ({low:.2f}-{high:.2f})" for m, low, high in ratios), verdict(ratios)]
 
 
 def figures(doc, title, key, digits):
@@ -70,8 +76,8 @@ def render(doc, subject="ebb"):
     out += ["- " + version for version in dict.fromkeys(doc["versions"].values())]
     rows = list(verdict_rows(doc, subject))
     if rows:
-        out.append("\n" + table(["CPU time", "best peer (median)", f"{subject} / it", "best peer (minimum)", f"{subject} / it",
-                                 "within 2 %"], rows))
+        others = [p["name"] for p in doc["peers"] if p["name"] != subject]
+        out.append("\n" + table([f"CPU time of {subject} /", *others, "within 2 %"], rows))
     out.append(figures(doc, "CPU s, median (min-max)", "cpu_s", 3))
     out += list(parts(doc))
     out.append(figures(doc, "peak MiB, median (min-max)", "peak_mib", 1))

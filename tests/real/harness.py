@@ -33,15 +33,17 @@ class Verdicts(unittest.TestCase):
     def rows(self, **cpu):
         return list(tables.verdict_rows(document(**cpu), "ebb"))
 
-    def test_best_peer_is_the_fastest_other(self):
-        self.assertEqual(self.rows(a=[2.0], b=[1.0], ebb=[1.01]), [["x", "b", "1.010", "b", "1.010", "yes"]])
+    def test_ratios_are_made_round_by_round(self):
+        self.assertEqual(self.rows(a=[1.0, 2.0, 10.0], ebb=[1.0, 2.0, 10.0])[0][1:], ["1.00 (1.00-1.00)", "yes"])
 
-    def test_slower_by_more_than_two_percent_is_a_no(self):
-        self.assertEqual(self.rows(a=[1.0, 1.0, 1.0], ebb=[1.03, 1.03, 1.03])[0][-1], "no")
+    def test_two_percent(self):
+        self.assertEqual(self.rows(a=[2.0], b=[1.0], ebb=[1.02]), [["x", "0.51 (0.51-0.51)", "1.02 (1.02-1.02)", "yes"]])
 
-    def test_median_and_minimum_may_differ(self):
-        self.assertEqual(self.rows(a=[1.0, 2.0, 3.0], b=[1.5, 1.5, 1.5], ebb=[1.0, 3.0, 3.0])[0][1:5],
-                         ["b", "2.000", "a", "1.000"])
+    def test_slower_than_one_peer_is_a_no(self):
+        self.assertEqual(self.rows(a=[2.0] * 5, b=[1.0] * 5, ebb=[1.03, 1.04, 1.05, 1.06, 1.07])[0][-1], "no")
+
+    def test_a_wide_range_is_unclear(self):
+        self.assertEqual(self.rows(a=[1.0] * 5, ebb=[0.9, 1.0, 1.05, 1.1, 1.2])[0][-1], "unclear")
 
     def test_tables_show_every_peer(self):
         body = tables.render(document(a=[1.0], ebb=[2.0]))
