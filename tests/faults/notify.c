@@ -219,7 +219,8 @@ static void pulse_block(uint8_t **block, size_t bytes)
 	if (larger == NULL)
 		return;
 	CHECK(*block == NULL || larger[4096] == 0x5a, "contents lost by realloc to %zu bytes", bytes);
-	memset(larger, 0x5a, bytes);
+	memset(larger, 0x5a, 8192);
+	larger[bytes - 1] = 0x5a;
 	*block = larger;
 }
 

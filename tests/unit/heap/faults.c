@@ -331,21 +331,21 @@ TEST(one_at_a_time)
 	for (unsigned op = 0; op < FAKE_OPS; op++)
 		for (unsigned after = 0; after < calm->calls[op]; after++)
 			for (unsigned i = 0; i < ANSWERS; i++)
-				if (i == after % ANSWERS || after < 6)
+				if (i == after % ANSWERS || after < 2)
 					in_child(run_fault, &(struct fault){op, after, 1, answers[i]});
 }
 
 TEST(from_one_on)
 {
 	for (unsigned op = 0; op < FAKE_OPS; op++)
-		for (unsigned after = 0; after < calm->calls[op]; after += 1 + after / 4)
+		for (unsigned after = 0; after < calm->calls[op]; after += 1 + after / 2)
 			in_child(run_fault, &(struct fault){op, after, UINT32_MAX, answers[after % ANSWERS]});
 }
 
 /* --- At random, with threads ------------------------------------------------------------------- */
 
 static uint64_t seed = 1;
-static unsigned runs = EBBI_TSAN || EBBI_ASAN ? 12 : 48;
+static unsigned runs = EBBI_TSAN || EBBI_ASAN ? 6 : 16;
 
 static uint32_t barrier_per_mille; /* relaxed */
 static uint64_t barrier_state;     /* relaxed; races do no harm to a die */
@@ -420,7 +420,7 @@ static void *random_thread(void *argument)
 {
 	struct blocks *own = argument;
 
-	for (unsigned step = 0; step < 1500; step++) {
+	for (unsigned step = 0; step < 1000; step++) {
 		random_step(own);
 		if (step % 256 == 255)
 			ebbi_heap_check();
