@@ -30,10 +30,13 @@ static void complain(const char *line, size_t length)
 	ebbi_report_write(text, length + 6);
 }
 
-static enum ebbi_huge_advice advice(uint64_t hugepages)
+static enum ebbi_huge_advice advice(const struct ebbi_config *config)
 {
+	uint64_t hugepages = config->hugepages;
+
+	/* Who gives nothing back needs to say nothing, and may have no right to: see option purge. */
 	if (hugepages == EBB_HUGEPAGES_DEFAULT)
-		return EBBI_HUGE_ADVICE_NONE;
+		return config->purge ? EBBI_HUGE_ADVICE_SYSTEM : EBBI_HUGE_ADVICE_NONE;
 	return hugepages == EBB_HUGEPAGES_ON ? EBBI_HUGE_ADVICE_ON : EBBI_HUGE_ADVICE_OFF;
 }
 
@@ -47,7 +50,7 @@ static void boot(void)
 	/* A program that runs with more rights than its caller takes no orders from the caller. */
 	if (getauxval(AT_SECURE) == 0 && ebbi_environment_read("EBB_CONF", text, sizeof(text)))
 		ebbi_config_parse(config, text, complain);
-	ebbi_store_init(&ebbi_heap.store, &ebbi_vm_kernel, ebbi_vm_page_bytes(), advice(config->hugepages));
+	ebbi_store_init(&ebbi_heap.store, &ebbi_vm_kernel, ebbi_vm_page_bytes(), advice(config));
 	ebbi_large_init(&ebbi_heap.large, &ebbi_heap.store);
 	ebbi_registry_init(registry, &ebbi_heap.store, &ebbi_heap.large);
 	ebbi_heap.store.pages.purge_off = !config->purge;

@@ -54,8 +54,11 @@ static int reserve_region(struct ebbi_pages *pages, size_t least, uintptr_t *ret
 		return error;
 	}
 	/* For the region as a whole, before a part of it is committed: parts with other advice would not merge. */
-	if (pages->advice != EBBI_HUGE_ADVICE_NONE)
+	if (pages->advice == EBBI_HUGE_ADVICE_ON || pages->advice == EBBI_HUGE_ADVICE_OFF)
 		(void)pages->vm->advise_huge(base, bytes, pages->advice == EBBI_HUGE_ADVICE_ON);
+	/* With pages of 16 or 64 KiB a huge one is 32 or 512 MiB: larger than a region may be. */
+	else if (pages->advice == EBBI_HUGE_ADVICE_SYSTEM && pages->unit_pages > 1)
+		(void)pages->vm->advise_huge(base, bytes, 0);
 	*ret_base = (uintptr_t)base;
 	*ret_bytes = bytes;
 	return 0;

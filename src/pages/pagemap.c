@@ -8,7 +8,13 @@ struct ebbi_main_leaf ebbi_pagemap_main = {.base = EBBI_MAIN_BASE_NONE};
 /* A leaf's mapping: whole pages, also of a kernel whose pages have 64 KiB. */
 #define LEAF_BYTES ebbi_round_up(sizeof(struct ebbi_leaf), (size_t)64 << 10)
 
-static size_t leaves_mapped; /* relaxed; for the statistics */
+static size_t leaves_mapped;   /* relaxed; for the statistics */
+static bool leaves_kept_small; /* set at boot */
+
+void ebbi_pagemap_keep_small(void)
+{
+	leaves_kept_small = true;
+}
 
 static struct ebbi_leaf *leaf_of(uintptr_t address)
 {
@@ -41,6 +47,8 @@ static int leaf_install(const struct ebbi_vm *vm, uintptr_t address)
 		(void)vm->unmap(leaf, LEAF_BYTES);
 		return 0;
 	}
+	if (leaves_kept_small)
+		(void)vm->advise_huge(leaf, LEAF_BYTES, 0);
 	ebbi_fetch_add_relaxed(&leaves_mapped, 1);
 	offer_as_main(leaf, ebbi_round_down(address, (uintptr_t)1 << EBBI_LEAF_SHIFT));
 	return 0;
@@ -61,6 +69,14 @@ int ebbi_pagemap_cover(const struct ebbi_vm *vm, uintptr_t base, size_t pages)
 		}
 	}
 	return 0;
+}
+
+bool ebbi_pagemap_block_mark(uintptr_t address)
+{
+	size_t block = index_of(address) / 512;
+	uint64_t bit = (uint64_t)1 << block % 64;
+
+	return (ebbi_fetch_or_relaxed(&leaf_of(address)->blocks[block / 64], bit) & bit) == 0;
 }
 
 void ebbi_pagemap_set(uintptr_t address, uint64_t entry)

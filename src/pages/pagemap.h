@@ -80,6 +80,7 @@ struct ebbi_leaf {
 	uint64_t entries[EBBI_LEAF_PAGES];
 	uint64_t bits[EBBI_PAGE_BITS][EBBI_LEAF_PAGES / 64];
 	struct ebbi_run_links links[EBBI_LEAF_PAGES];
+	uint64_t blocks[EBBI_LEAF_PAGES / 512 / 64]; /* one bit for 2 MiB, relaxed: see pages/huge.h */
 };
 
 extern struct ebbi_leaf *ebbi_pagemap_root[EBBI_ROOT_LEAVES];
@@ -153,6 +154,12 @@ static inline uint64_t ebbi_pagemap_get(uintptr_t address)
 		return 0;
 	return ebbi_load_relaxed(&leaf->entries[(address >> EBBI_PAGE_SHIFT) & (EBBI_LEAF_PAGES - 1)]);
 }
+
+/* Leaves to come are no matter for huge pages: they are used in spots. To be said at boot, if it may be said. */
+void ebbi_pagemap_keep_small(void);
+
+/* Mark the block of 2 MiB at `address`, which is covered. False when it was marked already. Any thread. */
+bool ebbi_pagemap_block_mark(uintptr_t address);
 
 /* Make sure that leaves for the whole range exist, so that the calls below may be used on it. */
 int ebbi_pagemap_cover(const struct ebbi_vm *vm, uintptr_t base, size_t pages);

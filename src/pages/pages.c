@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "pages/grow.h"
+#include "pages/huge.h"
 #include "pages/runbins.h"
 #include "platform/report.h"
 
@@ -19,6 +20,8 @@ void ebbi_pages_init(struct ebbi_pages *pages, const struct ebbi_vm *vm, size_t 
 	pages->vm = vm;
 	pages->unit_pages = page_bytes >> EBBI_PAGE_SHIFT;
 	pages->advice = advice;
+	if (advice == EBBI_HUGE_ADVICE_ON || advice == EBBI_HUGE_ADVICE_SYSTEM)
+		ebbi_pagemap_keep_small();
 	pages->next_region_bytes = 0;
 	pages->next_commit_bytes = 0;
 	ebbi_lock_init(&pages->purge_lock, EBBI_RANK_PURGE);
@@ -168,6 +171,7 @@ bool ebbi_pages_purge_stretch(struct ebbi_pages *pages, uintptr_t base, size_t c
 
 	if (pages->purge_off)
 		return false;
+	ebbi_huge_break(pages, base, count);
 	done = pages->vm->purge((void *)base, count << EBBI_PAGE_SHIFT) == 0;
 	ebbi_pages_count_purge(pages, count, done);
 	return done;

@@ -35,7 +35,14 @@
 #define EBBI_PURGE_BATCH 32u
 #define EBBI_LEFTOVERS_MOST 32u
 
-enum ebbi_huge_advice { EBBI_HUGE_ADVICE_NONE, EBBI_HUGE_ADVICE_OFF, EBBI_HUGE_ADVICE_ON };
+enum ebbi_huge_advice {
+	EBBI_HUGE_ADVICE_NONE,   /* nothing is said to the kernel, ever */
+	EBBI_HUGE_ADVICE_OFF,    /* small pages everywhere */
+	EBBI_HUGE_ADVICE_ON,     /* huge pages wanted; small ones where memory goes back (pages/huge.h) */
+	EBBI_HUGE_ADVICE_SYSTEM, /* huge pages where the system gives them; small ones where memory goes back */
+};
+
+enum { EBBI_HUGE_UNKNOWN, EBBI_HUGE_NO, EBBI_HUGE_YES };
 
 struct ebbi_run_bins {
 	uintptr_t first[EBBI_RUN_BINS];
@@ -53,6 +60,8 @@ struct ebbi_pages {
 	size_t unit_pages;            /* 4 KiB pages in a page of the kernel; set at boot */
 	enum ebbi_huge_advice advice; /* set at boot */
 	bool purge_off;               /* set at boot: never call vm->purge (option purge:0) */
+	uint8_t huge_known;           /* relaxed: does the system give huge pages? See pages/huge.c */
+	size_t huge_blocks;           /* relaxed: blocks taken out of huge pages; counter */
 
 	/*
 	 * Held from the moment memory is taken out of lists to be given back until it is in them again, a batch at

@@ -15,6 +15,10 @@
 #include "platform/maps.h"
 #include "platform/syscall.h"
 
+#ifndef MADV_COLD /* musl's header has it not */
+#define MADV_COLD 20
+#endif
+
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41
 #define PR_SET_VMA_ANON_NAME 0
@@ -184,6 +188,12 @@ static int kernel_advise_huge(void *base, size_t bytes, int huge)
 	return (int)ebbi_syscall3(SYS_madvise, (long)base, (long)bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
+/* Of a part of a huge page the kernel can only note that it is cold when it splits it first: see madvise(2). */
+static int kernel_split(void *base, size_t bytes)
+{
+	return (int)ebbi_syscall3(SYS_madvise, (long)base, (long)bytes, MADV_COLD);
+}
+
 const struct ebbi_vm ebbi_vm_kernel = {
 	.reserve = kernel_reserve,
 	.commit = kernel_commit,
@@ -193,5 +203,6 @@ const struct ebbi_vm ebbi_vm_kernel = {
 	.remap = kernel_remap,
 	.guard = kernel_guard,
 	.advise_huge = kernel_advise_huge,
+	.split = kernel_split,
 	.maps_left = ebbi_maps_left,
 };

@@ -37,6 +37,11 @@ struct ebbi_vm {
 	/* Ask for (huge = 1) or against (huge = 0) huge pages; a hint. */
 	int (*advise_huge)(void *base, size_t bytes, int huge);
 	/*
+	 * Break the huge page that this part of it (a page of the kernel's, in use) lies in up into small ones, so
+	 * that each can go back alone; a hint, and nothing where the page is small.
+	 */
+	int (*split)(void *base, size_t bytes);
+	/*
 	 * How many more mappings the process may make before it comes near the kernel's limit (an eighth of which is
 	 * left to the program). Reads /proc, which takes long in a process of many mappings: for rare occasions.
 	 */

@@ -75,6 +75,7 @@ static void add_pages(struct ebb_snapshot *snapshot)
 	snapshot->purge_refused = pages->purge_refused;
 	snapshot->unmap_refused = pages->unmap_refused;
 	snapshot->leftover_bytes = pages->lost_bytes;
+	snapshot->huge_blocks = ebbi_load_relaxed(&pages->huge_blocks);
 	for (unsigned i = 0; i < pages->leftover_count; i++)
 		snapshot->leftover_bytes += pages->leftovers[i].bytes;
 	ebbi_lock_release(&pages->lock);

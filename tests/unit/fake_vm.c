@@ -32,8 +32,8 @@ struct plan {
 	size_t last_bytes;
 };
 
-static const char *const op_names[FAKE_OPS] = {"reserve", "commit", "map",         "purge",
-					       "unmap",   "remap",  "advise_huge", "guard"};
+static const char *const op_names[FAKE_OPS] = {"reserve", "commit",      "map",   "purge", "unmap",
+					       "remap",   "advise_huge", "guard", "split"};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards all that follows */
 static struct range ranges[RANGES_MOST];
@@ -348,6 +348,15 @@ static int fake_guard(void *base, size_t bytes)
 	return done(0);
 }
 
+static int fake_split(void *base, size_t bytes)
+{
+	bool refuse = begin(FAKE_SPLIT, (uintptr_t)base, bytes);
+
+	if (!all_committed((uintptr_t)base, bytes))
+		die(FAKE_SPLIT, "not committed memory", (uintptr_t)base, bytes);
+	return done(refuse ? refusal(FAKE_SPLIT, -EINVAL) : 0);
+}
+
 static size_t fake_maps_left(void)
 {
 	size_t left = 1000;
@@ -367,6 +376,7 @@ const struct ebbi_vm fake_vm = {
 	.unmap = fake_unmap,
 	.remap = fake_remap,
 	.advise_huge = fake_advise_huge,
+	.split = fake_split,
 	.maps_left = fake_maps_left,
 	.guard = fake_guard,
 };

@@ -26,6 +26,7 @@ enum fake_op {
 	FAKE_REMAP,
 	FAKE_ADVISE,
 	FAKE_GUARD,
+	FAKE_SPLIT,
 	FAKE_OPS
 };
 
