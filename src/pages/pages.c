@@ -34,17 +34,18 @@ size_t ebbi_pages_round(const struct ebbi_pages *pages, size_t count)
 	return ebbi_round_up(count, pages->unit_pages);
 }
 
-/* Take [base, base + count) out of the free run of `have` pages at `run`, which holds it. */
-static void carve_locked(struct ebbi_pages *pages, uintptr_t run, size_t have, uintptr_t base, size_t count)
+/* Take [base, base + count) out of the free run of `have` pages at `run`, which holds it; `insert` puts the rest. */
+static void carve_locked(struct ebbi_pages *pages, uintptr_t run, size_t have, uintptr_t base, size_t count,
+			 void (*insert)(struct ebbi_pages *, uintptr_t, size_t))
 {
 	size_t before = (base - run) >> EBBI_PAGE_SHIFT;
 	size_t behind = have - before - count;
 
 	ebbi_run_remove_locked(pages, run, have);
 	if (before > 0)
-		ebbi_run_insert_locked(pages, run, before);
+		insert(pages, run, before);
 	if (behind > 0)
-		ebbi_run_insert_locked(pages, PAGE_ADDRESS(base, count), behind);
+		insert(pages, PAGE_ADDRESS(base, count), behind);
 	pages->dirty_pages -= ebbi_pagemap_bits_count(EBBI_PAGE_RESIDENT, base, count);
 	ebbi_counter_add(&pages->live_pages, count);
 }
@@ -57,9 +58,14 @@ static bool take_locked(struct ebbi_pages *pages, size_t count, size_t align_pag
 	uintptr_t run;
 
 	if (ebbi_run_find_locked(&pages->dirty, wanted, &run, &have) ||
-	    ebbi_run_find_locked(&pages->clean, wanted, &run, &have)) {
+	    ebbi_run_find_locked(&pages->looking, wanted, &run, &have)) {
 		*ret_base = ebbi_round_up(run, align_bytes);
-		carve_locked(pages, run, have, *ret_base, count);
+		carve_locked(pages, run, have, *ret_base, count, ebbi_run_insert_locked);
+		return true;
+	}
+	if (ebbi_run_find_locked(&pages->clean, wanted, &run, &have)) {
+		*ret_base = ebbi_round_up(run, align_bytes);
+		carve_locked(pages, run, have, *ret_base, count, ebbi_run_insert_clean_locked);
 		return true;
 	}
 	if (pages->wild_end - pages->wild_start >= wanted << EBBI_PAGE_SHIFT) {
@@ -141,7 +147,7 @@ bool ebbi_pages_extend_try(struct ebbi_pages *pages, uintptr_t base, size_t coun
 	ebbi_lock_acquire(&pages->lock);
 	behind = ebbi_pagemap_get(end);
 	if (ebbi_entry_kind(behind) == EBBI_KIND_FREE && ebbi_entry_run_pages(behind) >= more) {
-		carve_locked(pages, end, ebbi_entry_run_pages(behind), end, more);
+		carve_locked(pages, end, ebbi_entry_run_pages(behind), end, more, ebbi_run_insert_locked);
 		done = true;
 	} else if (end == pages->wild_start && pages->wild_end - end >= more << EBBI_PAGE_SHIFT) {
 		pages->wild_start += (uintptr_t)more << EBBI_PAGE_SHIFT;
@@ -184,38 +190,70 @@ struct purging {
 };
 
 /*
- * Take up to EBBI_PURGE_BATCH runs with pages to give back out of the dirty bins and age the rest.
- * Starts at *bin, so that a walk over all bins in several batches meets each run about once.
+ * How much is done before locks are given up for a moment, whatever the heap's size: runs looked at under
+ * `lock`, which malloc wants; resident pages a batch gives back under `purge_lock`, for which fork waits.
  */
-static unsigned collect_locked(struct ebbi_pages *pages, bool everything, unsigned *bin,
-			       struct purging batch[EBBI_PURGE_BATCH])
+#define LOOKS_MOST 64u
+#define BATCH_PAGES_MOST ((size_t)16384)
+
+/* One look at the dirty runs, bin by bin. */
+struct looking {
+	bool everything;
+	bool more;  /* there are bins left */
+	bool begun; /* with this bin: its runs are in pages->looking */
+	unsigned bin;
+	unsigned collected;
+	struct purging batch[EBBI_PURGE_BATCH];
+};
+
+/* A run that is to be looked at: into the batch, or aged and back into the dirty bins. Returns pages that go. */
+static size_t look_locked(struct ebbi_pages *pages, struct looking *looking, uintptr_t run)
 {
-	unsigned collected = 0;
+	size_t count = ebbi_entry_run_pages(ebbi_pagemap_get(run));
+	size_t going;
 
-	for (; *bin < EBBI_RUN_BINS; (*bin)++) {
-		uintptr_t run = pages->dirty.first[*bin];
-
-		while (run != 0) {
-			uintptr_t next = ebbi_run_next_locked(run);
-			size_t count = ebbi_entry_run_pages(ebbi_pagemap_get(run));
-
-			if (everything)
-				ebbi_pagemap_bits_set(EBBI_PAGE_AGED, run, count);
-			if (ebbi_pagemap_bits_count(EBBI_PAGE_AGED, run, count) > 0) {
-				if (collected == EBBI_PURGE_BATCH)
-					return collected;
-				ebbi_run_remove_locked(pages, run, count);
-				ebbi_pagemap_set(run, ebbi_entry_run(EBBI_KIND_PURGING, count));
-				ebbi_pagemap_set(PAGE_ADDRESS(run, count - 1),
-						 ebbi_entry_run(EBBI_KIND_PURGING, count));
-				batch[collected++] = (struct purging){run, count};
-			} else {
-				ebbi_run_age_locked(run, count);
-			}
-			run = next;
-		}
+	ebbi_run_remove_locked(pages, run, count);
+	if (looking->everything)
+		ebbi_pagemap_bits_set(EBBI_PAGE_AGED, run, count);
+	going = ebbi_pagemap_bits_count(EBBI_PAGE_AGED, run, count);
+	if (going == 0) {
+		ebbi_run_age_locked(run, count);
+		ebbi_run_insert_locked(pages, run, count);
+		return 0;
 	}
-	return collected;
+	ebbi_pagemap_set(run, ebbi_entry_run(EBBI_KIND_PURGING, count));
+	ebbi_pagemap_set(PAGE_ADDRESS(run, count - 1), ebbi_entry_run(EBBI_KIND_PURGING, count));
+	looking->batch[looking->collected++] = (struct purging){run, count};
+	return going;
+}
+
+/*
+ * Go on with the look until a batch is full. Whoever else looks at the same time (malloc_trim) works on the
+ * same bins, and each run is looked at by one of the two.
+ */
+static void collect_locked(struct ebbi_pages *pages, struct looking *looking)
+{
+	size_t going = 0;
+	unsigned looked = 0;
+
+	looking->collected = 0;
+	for (; looking->bin < EBBI_RUN_BINS; looking->bin++, looking->begun = false) {
+		do {
+			uintptr_t run;
+
+			while ((run = pages->looking.first[looking->bin]) != 0) {
+				if (looking->collected == EBBI_PURGE_BATCH || going >= BATCH_PAGES_MOST ||
+				    looked++ == LOOKS_MOST)
+					return;
+				going += look_locked(pages, looking, run);
+			}
+			if (looking->begun)
+				break;
+			ebbi_run_look_locked(pages, looking->bin);
+			looking->begun = true;
+		} while (true);
+	}
+	looking->more = false;
 }
 
 /* Give back the aged resident pages of one run; the pages not purged are aged. No lock is held. */
@@ -251,35 +289,32 @@ static size_t purge_run(struct ebbi_pages *pages, const struct purging *run)
 
 size_t ebbi_pages_purge(struct ebbi_pages *pages, bool everything, size_t *ret_left)
 {
-	struct purging batch[EBBI_PURGE_BATCH];
+	struct looking looking = {.everything = everything, .more = true};
 	size_t purged = 0;
-	size_t before;
-	unsigned bin = 0;
-	unsigned collected;
 
-	do {
-		before = purged;
+	while (looking.more) {
 		ebbi_lock_acquire(&pages->purge_lock);
 		ebbi_lock_acquire(&pages->lock);
-		collected = collect_locked(pages, everything, &bin, batch);
+		collect_locked(pages, &looking);
 		ebbi_lock_release(&pages->lock);
-		for (unsigned i = 0; i < collected; i++)
-			purged += purge_run(pages, &batch[i]);
+		for (unsigned i = 0; i < looking.collected; i++)
+			purged += purge_run(pages, &looking.batch[i]);
 		ebbi_lock_acquire(&pages->lock);
-		for (unsigned i = 0; i < collected; i++) {
-			ebbi_pagemap_set(batch[i].base, 0);
-			ebbi_pagemap_set(PAGE_ADDRESS(batch[i].base, batch[i].count - 1), 0);
-			ebbi_pagemap_bits_clear(EBBI_PAGE_AGED, batch[i].base, batch[i].count);
-			ebbi_run_age_locked(batch[i].base, batch[i].count);
-			ebbi_run_insert_merged_locked(pages, batch[i].base, batch[i].count);
+		for (unsigned i = 0; i < looking.collected; i++) {
+			const struct purging *run = &looking.batch[i];
+
+			ebbi_pagemap_set(run->base, 0);
+			ebbi_pagemap_set(PAGE_ADDRESS(run->base, run->count - 1), 0);
+			ebbi_pagemap_bits_clear(EBBI_PAGE_AGED, run->base, run->count);
+			ebbi_run_age_locked(run->base, run->count);
+			ebbi_run_insert_merged_locked(pages, run->base, run->count);
 		}
 		*ret_left = pages->dirty_pages;
 		ebbi_lock_release(&pages->lock);
 		ebbi_lock_release(&pages->purge_lock);
 		if (EBBI_PARANOID)
 			ebbi_pages_check(pages);
-		/* Where every purge was refused the same runs would come round for ever. */
-	} while (collected == EBBI_PURGE_BATCH && purged > before);
+	}
 	return purged;
 }
 
@@ -299,7 +334,8 @@ static void check_bins(struct ebbi_pages *pages, struct ebbi_run_bins *bins, boo
 				ebbi_report_internal("a free run is in the wrong bin");
 			if (ebbi_pagemap_get(PAGE_ADDRESS(run, count - 1)) != entry)
 				ebbi_report_internal("the ends of a free run differ");
-			if (ebbi_entry_kind(ebbi_pagemap_get(PAGE_ADDRESS(run, count))) == EBBI_KIND_FREE)
+			if (!ebbi_run_ends_leaf(PAGE_ADDRESS(run, count)) &&
+			    ebbi_entry_kind(ebbi_pagemap_get(PAGE_ADDRESS(run, count))) == EBBI_KIND_FREE)
 				ebbi_report_internal("two free runs touch");
 			if (ebbi_run_prev_locked(run) != previous || (here > 0) != dirty)
 				ebbi_report_internal("a free run is linked wrongly or in the wrong set");
@@ -316,6 +352,7 @@ void ebbi_pages_check(struct ebbi_pages *pages)
 
 	ebbi_lock_acquire(&pages->lock);
 	check_bins(pages, &pages->dirty, /* dirty= */ true, &resident);
+	check_bins(pages, &pages->looking, /* dirty= */ true, &resident);
 	check_bins(pages, &pages->clean, /* dirty= */ false, &resident);
 	/* Runs that are being purged are in no bin, so fewer may be found than counted. */
 	if (resident > pages->dirty_pages)

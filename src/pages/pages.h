@@ -15,8 +15,9 @@
  * Errors: -ENOMEM when the kernel has no more address space or will not commit it.
  *
  * Invariants (ebbi_pages_check): a free run's first and last page carry the same FREE entry; two
- * free runs never touch, unless one of them is being purged; a run is in the dirty bins when one
- * of its pages is resident, in the clean bins otherwise; dirty_pages is the number of resident
+ * free runs never touch, unless one of them is being purged or they meet at a leaf's end (EBBI_LEAF_PAGES, so
+ * that nothing that looks through the pages of a run takes longer in a larger heap); a run is in the dirty
+ * bins, or in those a look works on, when one of its pages is resident, in the clean bins otherwise; dirty_pages is the number of resident
  * pages in free runs.
  *
  * Growth. Address space is reserved in regions (64 MiB first, doubling to 1 GiB; a sixteenth of
@@ -76,7 +77,8 @@ struct ebbi_pages {
 	struct ebbi_lock lock; /* guards all that follows */
 	struct ebbi_run_bins dirty;
 	struct ebbi_run_bins clean;
-	uintptr_t wild_start; /* the wilderness: committed, never used */
+	struct ebbi_run_bins looking; /* dirty ones that the look under way has not come to; empty between looks */
+	uintptr_t wild_start;         /* the wilderness: committed, never used */
 	uintptr_t wild_end;
 	uintptr_t region_end;  /* reserved behind the wilderness, up to here */
 	size_t dirty_pages;    /* resident pages in free runs */

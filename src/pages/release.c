@@ -179,6 +179,8 @@ static unsigned collect_locked(struct ebbi_pages *pages, struct leaving batch[EB
 			leave_locked(pages, &pages->clean, bin, &batch[collected++]);
 		while (pages->dirty.first[bin] != 0 && collected < most)
 			leave_locked(pages, &pages->dirty, bin, &batch[collected++]);
+		while (pages->looking.first[bin] != 0 && collected < most)
+			leave_locked(pages, &pages->looking, bin, &batch[collected++]);
 	}
 	return collected;
 }

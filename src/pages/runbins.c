@@ -71,9 +71,8 @@ uintptr_t ebbi_run_prev_locked(uintptr_t run)
 	return link_get(run, LINK_PREV);
 }
 
-void ebbi_run_insert_locked(struct ebbi_pages *pages, uintptr_t base, size_t count)
+static void insert_into_locked(struct ebbi_run_bins *bins, uintptr_t base, size_t count)
 {
-	struct ebbi_run_bins *bins = is_dirty(base, count) ? &pages->dirty : &pages->clean;
 	unsigned bin = ebbi_run_bin(count);
 	uintptr_t next = bins->first[bin];
 
@@ -87,6 +86,26 @@ void ebbi_run_insert_locked(struct ebbi_pages *pages, uintptr_t base, size_t cou
 	bins->nonempty[bin / 64] |= (uint64_t)1 << bin % 64;
 }
 
+void ebbi_run_insert_locked(struct ebbi_pages *pages, uintptr_t base, size_t count)
+{
+	insert_into_locked(is_dirty(base, count) ? &pages->dirty : &pages->clean, base, count);
+}
+
+void ebbi_run_insert_clean_locked(struct ebbi_pages *pages, uintptr_t base, size_t count)
+{
+	insert_into_locked(&pages->clean, base, count);
+}
+
+void ebbi_run_look_locked(struct ebbi_pages *pages, unsigned bin)
+{
+	uint64_t bit = (uint64_t)1 << bin % 64;
+
+	pages->looking.first[bin] = pages->dirty.first[bin];
+	pages->dirty.first[bin] = 0;
+	pages->looking.nonempty[bin / 64] |= pages->dirty.nonempty[bin / 64] & bit;
+	pages->dirty.nonempty[bin / 64] &= ~bit;
+}
+
 void ebbi_run_remove_locked(struct ebbi_pages *pages, uintptr_t base, size_t count)
 {
 	unsigned bin = ebbi_run_bin(count);
@@ -96,8 +115,12 @@ void ebbi_run_remove_locked(struct ebbi_pages *pages, uintptr_t base, size_t cou
 	if (prev != 0) {
 		link_set(prev, LINK_NEXT, next);
 	} else {
-		struct ebbi_run_bins *bins = pages->dirty.first[bin] == base ? &pages->dirty : &pages->clean;
+		struct ebbi_run_bins *bins = &pages->clean;
 
+		if (pages->dirty.first[bin] == base)
+			bins = &pages->dirty;
+		else if (pages->looking.first[bin] == base)
+			bins = &pages->looking;
 		bins->first[bin] = next;
 		if (next == 0)
 			bins->nonempty[bin / 64] &= ~((uint64_t)1 << bin % 64);
@@ -112,20 +135,21 @@ void ebbi_run_remove_locked(struct ebbi_pages *pages, uintptr_t base, size_t cou
 
 void ebbi_run_insert_merged_locked(struct ebbi_pages *pages, uintptr_t base, size_t count)
 {
+	uintptr_t end = page_at(base, count);
 	uint64_t before = ebbi_pagemap_get(base - EBBI_PAGE_BYTES);
-	uint64_t behind = ebbi_pagemap_get(base + ((uintptr_t)count << EBBI_PAGE_SHIFT));
+	uint64_t behind = ebbi_pagemap_get(end);
 
-	if (ebbi_entry_kind(before) == EBBI_KIND_FREE) {
+	if (ebbi_entry_kind(before) == EBBI_KIND_FREE && !ebbi_run_ends_leaf(base)) {
 		size_t more = ebbi_entry_run_pages(before);
 
 		base -= (uintptr_t)more << EBBI_PAGE_SHIFT;
 		count += more;
 		ebbi_run_remove_locked(pages, base, more);
 	}
-	if (ebbi_entry_kind(behind) == EBBI_KIND_FREE) {
+	if (ebbi_entry_kind(behind) == EBBI_KIND_FREE && !ebbi_run_ends_leaf(end)) {
 		size_t more = ebbi_entry_run_pages(behind);
 
-		ebbi_run_remove_locked(pages, base + ((uintptr_t)count << EBBI_PAGE_SHIFT), more);
+		ebbi_run_remove_locked(pages, end, more);
 		count += more;
 	}
 	ebbi_run_insert_locked(pages, base, count);

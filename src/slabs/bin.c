@@ -66,6 +66,11 @@ void ebbi_slab_destroy(struct ebbi_store *store, struct ebbi_slab *slab)
 	ebbi_meta_free(&store->meta, slab, bytes);
 }
 
+static bool is_looked_at(const struct ebbi_slab *slab)
+{
+	return !ebbi_list_is_empty(&slab->look);
+}
+
 void ebbi_bin_add_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 {
 	bin->slabs++;
@@ -79,15 +84,11 @@ void ebbi_bin_drop_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 	if (slab->queue != EBBI_SLAB_QUEUE_NONE)
 		bin->empty_slabs--;
 	ebbi_list_remove(&slab->link);
+	bin->looks -= is_looked_at(slab);
 	ebbi_list_remove(&slab->look);
 	bin->slabs--;
 	bin->resident_pages -= ebbi_bit_count(slab->resident);
 	bin->hole_pages -= slab->hole_pages;
-}
-
-static bool is_looked_at(const struct ebbi_slab *slab)
-{
-	return !ebbi_list_is_empty(&slab->look);
 }
 
 /*
@@ -125,11 +126,13 @@ void ebbi_bin_look_later_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 	if (is_looked_at(slab))
 		return;
 	ebbi_list_push_back(&bin->look, &slab->look);
+	bin->looks++;
 	plan_settling(slab);
 }
 
-void ebbi_bin_looked_locked(struct ebbi_slab *slab)
+void ebbi_bin_looked_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 {
+	bin->looks -= is_looked_at(slab);
 	ebbi_list_remove(&slab->look);
 	plan_settling(slab);
 }

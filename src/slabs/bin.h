@@ -30,6 +30,7 @@ struct ebbi_bin {
 	unsigned unit_pages;                      /* as in struct ebbi_pages; set at boot */
 	struct ebbi_list queues[EBBI_BIN_QUEUES]; /* fullest slabs in the first */
 	struct ebbi_list look; /* slabs in which slots became free since the last look, or that age */
+	size_t looks;          /* slabs on it */
 	unsigned empty_slabs;  /* on the queues */
 	size_t slabs;
 	size_t used_slots;

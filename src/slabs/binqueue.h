@@ -23,7 +23,7 @@ void ebbi_bin_regain_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, struct
 /* Onto the list of slabs that the next ebbi_bin_purge looks at. */
 void ebbi_bin_look_later_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
 /* Off that list. */
-void ebbi_bin_looked_locked(struct ebbi_slab *slab);
+void ebbi_bin_looked_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
 
 /* Span to the pages layer, descriptor to the metadata. The slab is on no list. */
 void ebbi_slab_destroy(struct ebbi_store *store, struct ebbi_slab *slab);

@@ -526,6 +526,30 @@ TEST(check_finds_faults)
 	CHECK_DIES(break_the_count, NULL, "ebb: internal error: free runs hold more resident pages than were counted");
 }
 
+/* More runs than are looked at before the lock is given up: the first look marks each, the second takes each. */
+TEST(many_runs_in_a_look)
+{
+	enum { RUNS = 300 };
+	static uintptr_t base[RUNS];
+	size_t left;
+
+	begin(4096);
+	for (unsigned i = 0; i < RUNS; i++) {
+		base[i] = take(4);
+		(void)take(1);
+	}
+	for (unsigned i = 0; i < RUNS; i++) {
+		touch(base[i], 4);
+		ebbi_pages_free(&pages, base[i], 4);
+	}
+	CHECK_EQ(ebbi_pages_purge(&pages, /* everything= */ false, &left), 0u);
+	CHECK_EQ(left, (size_t)RUNS * 4);
+	ebbi_pages_check(&pages);
+	CHECK_EQ(ebbi_pages_purge(&pages, /* everything= */ false, &left), (size_t)RUNS * 4);
+	CHECK_EQ(left, 0u);
+	ebbi_pages_check(&pages);
+}
+
 int main(void)
 {
 	/* First: later tests leave more mapped than this one allows. */
@@ -537,6 +561,7 @@ int main(void)
 	RUN(aligned);
 	RUN(extend);
 	RUN(two_looks);
+	RUN(many_runs_in_a_look);
 	RUN(taken_between_looks_is_not_given_back);
 	RUN(everything_at_once);
 	RUN(free_known);

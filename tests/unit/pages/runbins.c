@@ -155,6 +155,25 @@ TEST(ageing_marks_resident_pages)
 	CHECK_EQ(ebbi_pagemap_bits_count(EBBI_PAGE_AGED, AT(space, 65), 5), 0u);
 }
 
+/* Free runs on either side of a leaf's end stay apart, so that none is longer than a leaf. */
+TEST(leaf_ends_runs)
+{
+	uintptr_t end;
+	uintptr_t base;
+	size_t count;
+
+	begin();
+	end = ebbi_round_up(space, (uintptr_t)1 << EBBI_LEAF_SHIFT) + ((uintptr_t)1 << EBBI_LEAF_SHIFT);
+	CHECK_EQ(ebbi_pagemap_cover(&fake_vm, AT(end, -100), 200), 0);
+	ebbi_run_insert_merged_locked(&pages, AT(end, -3), 3);
+	ebbi_run_insert_merged_locked(&pages, end, 5);
+	CHECK(!ebbi_run_find_locked(&pages.clean, 6, &base, &count));
+	ebbi_run_insert_merged_locked(&pages, AT(end, 5), 2);
+	CHECK(ebbi_run_find_locked(&pages.clean, 6, &base, &count) && base == end && count == 7);
+	ebbi_run_insert_merged_locked(&pages, AT(end, -5), 2);
+	CHECK(ebbi_run_find_locked(&pages.clean, 4, &base, &count) && base == AT(end, -5) && count == 5);
+}
+
 int main(void)
 {
 	RUN(bins_are_ordered_and_narrow);
@@ -162,6 +181,7 @@ int main(void)
 	RUN(best_fit);
 	RUN(crowded_bin);
 	RUN(merging);
+	RUN(leaf_ends_runs);
 	RUN(ageing_marks_resident_pages);
 	return check_report();
 }
