@@ -3,7 +3,7 @@
  *
  * Owns: one process-wide radix of two levels over all addresses of user space: a root of pointers (in
  * .bss, touched where used) to leaves that cover 512 MiB each. A leaf holds, per 4 KiB page, one
- * 64-bit entry, the links of free runs and the bits below; it is mapped when its first page is
+ * 64-bit entry, the bits below and room for what an entry cannot hold; it is mapped when its first page is
  * reserved and never unmapped, so readers need no lock.
  *
  * Never: takes a lock, reads an option. The page here is always 4 KiB; where the kernel's page is
@@ -23,8 +23,10 @@
  *   0       | 1..63   | slab of that size class: the class (6), 1 zero, the lowest 8 bits of the number of the
  *           |         | slab's first page, 2 unused, the descriptor's address without its 6 low bits, which
  *           |         | are 0 (42)
- *   1..     | FREE    | first and last page of a free run: 3 unused, its pages (40)
- *           | PURGING | first and last page of a free run that is being given back: likewise
+ *   1..     | FREE    | first and last page of a free run: 3 zero, its pages (40); of one to three pages: their
+ *           |         | number (2), far (1), how many pages the next and the previous run of its bin lie
+ *           |         | behind it, signed, 0 for none (28, 28). Far: the leaf's `links` have them.
+ *           | PURGING | first and last page of a free run that is being given back: 3 zero, its pages (40)
  *           | RUN     | first page of a block of pages handed to the program: likewise
  *           | MAPPING | first page of a block with a mapping of its own: likewise
  *           | LINK    | second or third page of a free run: 3 unused, number of the first page of a neighbour in
@@ -71,6 +73,7 @@ enum ebbi_page_bit {
 	EBBI_PAGE_BITS
 };
 
+/* Of a free run of few pages whose neighbours in the bin lie half a terabyte away: hardly ever touched. */
 struct ebbi_run_links {
 	uintptr_t next; /* first page of the next free run in the bin, 0 at the end */
 	uintptr_t prev;
@@ -110,9 +113,15 @@ static inline uint64_t ebbi_entry_run(enum ebbi_kind kind, size_t pages)
 	return (uint64_t)pages << 8 | ((uint64_t)kind - EBBI_ENTRY_KINDS);
 }
 
+#define EBBI_ENTRY_FEW_SHIFT 5u
+#define EBBI_ENTRY_FEW_MOST 3u /* pages of a free run whose links its one entry has */
+#define EBBI_ENTRY_FAR ((uint64_t)1 << 7)
+
 static inline size_t ebbi_entry_run_pages(uint64_t entry)
 {
-	return (size_t)(entry >> 8);
+	size_t few = (size_t)(entry >> EBBI_ENTRY_FEW_SHIFT & EBBI_ENTRY_FEW_MOST);
+
+	return few != 0 ? few : (size_t)(entry >> 8);
 }
 
 /* The same for each page of a slab. `slab` must be a multiple of 64 and below 2^48; a slab has at most 256 pages. */

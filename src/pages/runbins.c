@@ -25,40 +25,97 @@ static bool is_dirty(uintptr_t base, size_t count)
 
 /*
  * A run's links lie in the entries of its second and third page, which mean nothing otherwise; so they cost
- * no memory of their own. Runs too short for that have a place in the leaf.
+ * no memory of their own. Runs too short for that have both in the one entry that stands at either end,
+ * as distances.
  */
-#define LINKED_INSIDE_LEAST 4u
+#define LINKED_INSIDE_LEAST (EBBI_ENTRY_FEW_MOST + 1)
 
 enum link { LINK_NEXT, LINK_PREV };
+
+#define NEXT_SHIFT 8u
+#define PREV_SHIFT 36u
+#define DISTANCE_BITS 28u
+#define DISTANCE_MASK (((uint64_t)1 << DISTANCE_BITS) - 1)
 
 static uintptr_t page_at(uintptr_t base, size_t index)
 {
 	return base + ((uintptr_t)index << EBBI_PAGE_SHIFT);
 }
 
+static int64_t distance(uintptr_t run, uintptr_t other)
+{
+	return other == 0 ? 0 : ((int64_t)other - (int64_t)run) / (int64_t)EBBI_PAGE_BYTES;
+}
+
+static bool is_near(int64_t pages)
+{
+	return pages >= -((int64_t)1 << (DISTANCE_BITS - 1)) && pages < (int64_t)1 << (DISTANCE_BITS - 1);
+}
+
+static uintptr_t few_get(uintptr_t run, uint64_t entry, enum link link)
+{
+	unsigned shift = link == LINK_NEXT ? NEXT_SHIFT : PREV_SHIFT;
+	int64_t pages = (int64_t)((entry >> shift & DISTANCE_MASK) << (64 - DISTANCE_BITS)) >> (64 - DISTANCE_BITS);
+
+	if ((entry & EBBI_ENTRY_FAR) != 0) {
+		const struct ebbi_run_links *links = ebbi_pagemap_links(run);
+
+		return link == LINK_NEXT ? links->next : links->prev;
+	}
+	return pages == 0 ? 0 : (uintptr_t)((int64_t)run + pages * (int64_t)EBBI_PAGE_BYTES);
+}
+
+/* Both ends of a run of few pages. */
+static void few_set(uintptr_t run, size_t count, uintptr_t next, uintptr_t prev)
+{
+	int64_t to_next = distance(run, next);
+	int64_t to_prev = distance(run, prev);
+	uint64_t entry = ebbi_entry_run(EBBI_KIND_FREE, 0) | (uint64_t)count << EBBI_ENTRY_FEW_SHIFT;
+
+	if (is_near(to_next) && is_near(to_prev)) {
+		entry |= ((uint64_t)to_next & DISTANCE_MASK) << NEXT_SHIFT;
+		entry |= ((uint64_t)to_prev & DISTANCE_MASK) << PREV_SHIFT;
+	} else {
+		entry |= EBBI_ENTRY_FAR;
+		*ebbi_pagemap_links(run) = (struct ebbi_run_links){next, prev};
+	}
+	ebbi_pagemap_set(run, entry);
+	ebbi_pagemap_set(page_at(run, count - 1), entry);
+}
+
 static uintptr_t link_get(uintptr_t run, enum link link)
 {
-	struct ebbi_run_links *links;
+	uint64_t entry = ebbi_pagemap_get(run);
 
-	if (ebbi_entry_run_pages(ebbi_pagemap_get(run)) >= LINKED_INSIDE_LEAST)
-		return ebbi_entry_run_pages(ebbi_pagemap_get(page_at(run, 1u + link))) << EBBI_PAGE_SHIFT;
-	links = ebbi_pagemap_links(run);
-	return link == LINK_NEXT ? links->next : links->prev;
+	if (ebbi_entry_run_pages(entry) < LINKED_INSIDE_LEAST)
+		return few_get(run, entry, link);
+	return ebbi_entry_run_pages(ebbi_pagemap_get(page_at(run, 1u + link))) << EBBI_PAGE_SHIFT;
 }
 
 static void link_set(uintptr_t run, enum link link, uintptr_t value)
 {
-	struct ebbi_run_links *links;
+	uint64_t entry = ebbi_pagemap_get(run);
+	size_t count = ebbi_entry_run_pages(entry);
 
-	if (ebbi_entry_run_pages(ebbi_pagemap_get(run)) >= LINKED_INSIDE_LEAST) {
+	if (count >= LINKED_INSIDE_LEAST)
 		ebbi_pagemap_set(page_at(run, 1u + link), ebbi_entry_run(EBBI_KIND_LINK, value >> EBBI_PAGE_SHIFT));
+	else if (link == LINK_NEXT)
+		few_set(run, count, value, few_get(run, entry, LINK_PREV));
+	else
+		few_set(run, count, few_get(run, entry, LINK_NEXT), value);
+}
+
+/* The run's ends, with its links. */
+static void mark_free(uintptr_t base, size_t count, uintptr_t next, uintptr_t prev)
+{
+	if (count < LINKED_INSIDE_LEAST) {
+		few_set(base, count, next, prev);
 		return;
 	}
-	links = ebbi_pagemap_links(run);
-	if (link == LINK_NEXT)
-		links->next = value;
-	else
-		links->prev = value;
+	ebbi_pagemap_set(base, ebbi_entry_run(EBBI_KIND_FREE, count));
+	ebbi_pagemap_set(page_at(base, count - 1), ebbi_entry_run(EBBI_KIND_FREE, count));
+	link_set(base, LINK_NEXT, next);
+	link_set(base, LINK_PREV, prev);
 }
 
 uintptr_t ebbi_run_next_locked(uintptr_t run)
@@ -76,10 +133,7 @@ static void insert_into_locked(struct ebbi_run_bins *bins, uintptr_t base, size_
 	unsigned bin = ebbi_run_bin(count);
 	uintptr_t next = bins->first[bin];
 
-	ebbi_pagemap_set(base, ebbi_entry_run(EBBI_KIND_FREE, count));
-	ebbi_pagemap_set(page_at(base, count - 1), ebbi_entry_run(EBBI_KIND_FREE, count));
-	link_set(base, LINK_PREV, 0);
-	link_set(base, LINK_NEXT, next);
+	mark_free(base, count, next, 0);
 	if (next != 0)
 		link_set(next, LINK_PREV, base);
 	bins->first[bin] = base;

@@ -174,6 +174,45 @@ TEST(leaf_ends_runs)
 	CHECK(ebbi_run_find_locked(&pages.clean, 4, &base, &count) && base == AT(end, -5) && count == 5);
 }
 
+/* Runs of one to three pages in one bin each, near and half a terabyte and more apart, in every order of removal. */
+TEST(few_pages_near_and_far)
+{
+	static const size_t apart[] = {8, (size_t)1 << 20, ((size_t)1 << 27) - 1, (size_t)1 << 27, (size_t)1 << 30};
+
+	for (size_t i = 0; i < sizeof(apart) / sizeof(*apart); i++) {
+		for (unsigned order = 0; order < 6; order++) {
+			for (size_t count = 1; count <= 4; count++) {
+				uintptr_t runs[3];
+				unsigned first = order % 3;
+				unsigned second = (first + 1 + order / 3) % 3;
+
+				begin();
+				for (unsigned k = 0; k < 3; k++) {
+					runs[k] = space + k * apart[i] * EBBI_PAGE_BYTES + EBBI_PAGE_BYTES;
+					CHECK_EQ(ebbi_pagemap_cover(&fake_vm, runs[k] - EBBI_PAGE_BYTES, 8), 0);
+					ebbi_run_insert_locked(&pages, runs[k], count);
+				}
+				ebbi_pages_check(&pages);
+				CHECK_EQ(pages.clean.first[count - 1], runs[2]);
+				CHECK_EQ(ebbi_run_next_locked(runs[2]), runs[1]);
+				CHECK_EQ(ebbi_run_next_locked(runs[1]), runs[0]);
+				CHECK_EQ(ebbi_run_next_locked(runs[0]), 0u);
+				CHECK_EQ(ebbi_run_prev_locked(runs[0]), runs[1]);
+				ebbi_run_remove_locked(&pages, runs[first], count);
+				ebbi_pages_check(&pages);
+				CHECK_EQ(ebbi_pagemap_get(runs[first]), 0u);
+				CHECK_EQ(ebbi_pagemap_get(AT(runs[first], count - 1)), 0u);
+				ebbi_run_remove_locked(&pages, runs[second], count);
+				ebbi_pages_check(&pages);
+				CHECK_EQ(pages.clean.first[count - 1], runs[3 - first - second]);
+				CHECK_EQ(ebbi_entry_run_pages(ebbi_pagemap_get(runs[3 - first - second])), count);
+				ebbi_run_remove_locked(&pages, runs[3 - first - second], count);
+				CHECK_EQ(pages.clean.first[count - 1], 0u);
+			}
+		}
+	}
+}
+
 int main(void)
 {
 	RUN(bins_are_ordered_and_narrow);
@@ -183,5 +222,6 @@ int main(void)
 	RUN(merging);
 	RUN(leaf_ends_runs);
 	RUN(ageing_marks_resident_pages);
+	RUN(few_pages_near_and_far);
 	return check_report();
 }
