@@ -129,7 +129,7 @@ static bool stop_candidate(struct ebbi_cache *cache, enum ebbi_sweep which, size
 			return false;
 		}
 	}
-	if (ebbi_load_relaxed(&cache->drained))
+	if (which == EBBI_SWEEP_NOTE || ebbi_load_relaxed(&cache->drained))
 		return false;
 	if (!ebbi_handshake_looks_idle(&cache->handshake) || !ebbi_handshake_stop_try(&cache->handshake)) {
 		++*left;
@@ -204,6 +204,8 @@ size_t ebbi_registry_sweep(struct ebbi_registry *registry, enum ebbi_sweep which
 {
 	if (ebbi_membarrier_available())
 		return sweep_by_barrier(registry, which, own);
+	if (which == EBBI_SWEEP_NOTE)
+		return 0;
 	return sweep_by_request(registry, own);
 }
 

@@ -56,6 +56,7 @@ void ebbi_registry_leave(struct ebbi_registry *registry, struct ebbi_cache *cach
 enum ebbi_sweep {
 	EBBI_SWEEP_IDLE, /* those not used since the last sweep */
 	EBBI_SWEEP_ALL,  /* all whose owner is outside at this moment */
+	EBBI_SWEEP_NOTE, /* none: note which are used from now on */
 };
 
 /* Empty others' caches; `own` (may be NULL) is the caller's, which has entered it. Returns how many are not empty. */

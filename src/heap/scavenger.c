@@ -63,13 +63,14 @@ static void judge_refusals(const struct answers *before, size_t *left)
 		(void)ebbi_fetch_or_relaxed(&ebbi_heap.features_off, EBB_OFF_PURGE);
 }
 
-size_t ebbi_scavenger_look(struct ebbi_cache *own, bool everything, size_t *ret_left)
+/* `everything` is about pages, `which` about caches. */
+static size_t look(struct ebbi_cache *own, enum ebbi_sweep which, bool everything, size_t *ret_left)
 {
 	struct ebbi_store *store = &ebbi_heap.store;
 	size_t purged = 0;
 	size_t left = 0;
 
-	*ret_left = ebbi_registry_sweep(&ebbi_heap.registry, everything ? EBBI_SWEEP_ALL : EBBI_SWEEP_IDLE, own);
+	*ret_left = ebbi_registry_sweep(&ebbi_heap.registry, which, own);
 	if (ebbi_heap.config.purge) {
 		struct answers before = answers_now();
 		size_t runs_left;
@@ -93,6 +94,11 @@ size_t ebbi_scavenger_look(struct ebbi_cache *own, bool everything, size_t *ret_
 	return purged << EBBI_PAGE_SHIFT;
 }
 
+size_t ebbi_scavenger_look(struct ebbi_cache *own, bool everything, size_t *ret_left)
+{
+	return look(own, everything ? EBBI_SWEEP_ALL : EBBI_SWEEP_IDLE, everything, ret_left);
+}
+
 static struct ebbi_decay_sample sample(void)
 {
 	const struct ebbi_large *large = &ebbi_heap.large;
@@ -109,14 +115,25 @@ static struct ebbi_decay_sample sample(void)
 	return now;
 }
 
-/* A tick has passed: look, if it is time to. Returns what is left for later, not 0 when it did not look. */
+/*
+ * A tick has passed: look, if it is time to. Returns what is left for later, not 0 when it did not look.
+ *
+ * When nothing was taken from the bins and no large block made since the last tick, what is free now was not
+ * wanted for that long, and neither was what the sweep gets out of idle caches: it goes at once, in place of
+ * one look later. Ticks without a look still note which caches are idle, so that a process that was damped
+ * until it came to rest is not a tick behind.
+ */
 static size_t tick(struct ebbi_cache *own)
 {
 	struct ebbi_decay_sample now = sample();
+	bool at_once = ebbi_heap.config.delay == 0;
+	bool quiet = now.operations == scavenger.decay.operations;
 	size_t left = 1;
 
 	if (ebbi_decay_is_due(&scavenger.decay, &now))
-		(void)ebbi_scavenger_look(own, /* everything= */ ebbi_heap.config.delay == 0, &left);
+		(void)look(own, at_once ? EBBI_SWEEP_ALL : EBBI_SWEEP_IDLE, at_once || quiet, &left);
+	else
+		(void)ebbi_registry_sweep(&ebbi_heap.registry, EBBI_SWEEP_NOTE, own);
 	return left;
 }
 

@@ -7,7 +7,8 @@
  * A look empties caches that were idle since the last look, gives back the pages that were free at the
  * last look, and marks those that are free now. Looks are half a delay apart, so that memory goes
  * back between half a delay and one delay after it became free, and a cache between half and one
- * after its thread went to sleep. When a look finds nothing that a later one could do, the thread waits
+ * after its thread went to sleep. A process that took nothing from the bins for a whole tick is quiet: then
+ * a look gives back what is free, without a mark from the look before. When a look finds nothing that a later one could do, the thread waits
  * on a futex without a timeout until HOT_BYTES became free.
  *
  * The thread starts when START_BYTES became free for the first time, not before: a small or
