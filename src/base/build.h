@@ -1,7 +1,7 @@
 /*
  * build.h: which build this is, as constants that ordinary `if` can test.
  *
- * Owns: EBBI_CHECKED, EBBI_PARANOID, EBBI_TSAN, EBBI_ASAN, each 0 or 1, and EBBI_LOCK_TIMES.
+ * Owns: EBBI_CHECKED, EBBI_PARANOID, EBBI_TSAN, EBBI_ASAN, each 0 or 1, EBBI_LOCK_TIMES and EBBI_OWN.
  * Never does: decide anything. `#if` on compiler or sanitizer macros lives here and in platform/.
  * Threading, errors: none.
  * Invariants: a paranoid build is also a checked one.
@@ -57,5 +57,11 @@
 #define EBBI_ASAN 0
 #endif
 #endif
+
+/*
+ * For declarations of data: it is in this library, so that it is reached without a look at the table of global
+ * offsets. The compiler's -fvisibility=hidden holds for definitions only.
+ */
+#define EBBI_OWN __attribute__((visibility("hidden")))
 
 #endif

@@ -20,8 +20,8 @@ enum {
 /* What the stacks of a class are like; offsets in bytes from the start of the shelf. */
 static const struct {
 	uint16_t more;
-	uint8_t first_places;
-	uint8_t most_places;
+	uint16_t first_places;
+	uint16_t most_places;
 } stacks[EBBI_CLASSES] = {
 #define EBBI_SIZE(bytes, pages) \
 	[EBBI_CLASS_##bytes] = {MORE_##bytes, (uint8_t)EBBI_POLICY_STACK_FIRST(bytes), \
@@ -36,7 +36,6 @@ _Static_assert(sizeof(struct ebbi_rack) == (size_t)1 << EBBI_ENTRY_CLASS_SHIFT, 
 _Static_assert(offsetof(struct ebbi_shelf, racks) == 0, "from the start of the shelf");
 _Static_assert(MORE_END <= UINT16_MAX, "a place in the shelf fits in 16 bits");
 _Static_assert(sizeof(struct ebbi_shelf) < EBBI_PAGE_BYTES, "a small cache costs one page");
-_Static_assert(EBBI_STACK_MOST <= EBBI_GIVE_MOST, "a stack is given back at once");
 
 size_t ebbi_shelf_bytes(size_t page_bytes)
 {

@@ -15,6 +15,7 @@
 #ifndef EBBI_HEAP_HEAP_H
 #define EBBI_HEAP_HEAP_H
 
+#include "base/build.h"
 #include "caches/registry.h"
 #include "config/config.h"
 
@@ -22,14 +23,14 @@ struct ebbi_heap {
 	struct ebbi_store store;
 	struct ebbi_large large;
 	struct ebbi_registry registry;
-	struct ebbi_config config;   /* set at boot */
-	void (*publish)(void);       /* set at boot by stats/, may be NULL: called after each look */
+	struct ebbi_config config;    /* set at boot */
+	void (*publish)(void);        /* set at boot by stats/, may be NULL: called after each look */
 	uint64_t nested_allocations;  /* relaxed */
 	uint64_t refused_allocations; /* relaxed */
 	uint32_t features_off;        /* relaxed: EBB_OFF_* */
 };
 
-extern struct ebbi_heap ebbi_heap;
+extern EBBI_OWN struct ebbi_heap ebbi_heap;
 
 /*
  * What a thread knows of itself; zero in a thread that has not allocated yet. Initial-exec: two loads
@@ -44,7 +45,7 @@ struct ebbi_thread {
 	bool ended;               /* its cache was given up: it allocates without one */
 };
 
-extern __thread struct ebbi_thread ebbi_thread_self __attribute__((tls_model("initial-exec")));
+extern EBBI_OWN __thread struct ebbi_thread ebbi_thread_self __attribute__((tls_model("initial-exec")));
 
 /*
  * Make the heap usable. Every function below sees to it by itself; the library's constructor calls it

@@ -40,6 +40,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/build.h"
 #include "platform/cpu.h"
 #include "platform/vm.h"
 
@@ -86,7 +87,7 @@ struct ebbi_leaf {
 	uint64_t blocks[EBBI_LEAF_PAGES / 512 / 64]; /* one bit for 2 MiB, relaxed: see pages/huge.h */
 };
 
-extern struct ebbi_leaf *ebbi_pagemap_root[EBBI_ROOT_LEAVES];
+extern EBBI_OWN struct ebbi_leaf *ebbi_pagemap_root[EBBI_ROOT_LEAVES];
 
 /*
  * The leaf that was made first, which is all there is to most processes: knowing it takes a load off the
@@ -99,7 +100,7 @@ struct ebbi_main_leaf {
 
 #define EBBI_MAIN_BASE_NONE ((uintptr_t)1 << 63)
 
-extern struct ebbi_main_leaf ebbi_pagemap_main;
+extern EBBI_OWN struct ebbi_main_leaf ebbi_pagemap_main;
 
 static inline unsigned ebbi_entry_kind(uint64_t entry)
 {

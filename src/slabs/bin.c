@@ -264,63 +264,87 @@ static inline void put_word_locked(struct ebbi_bin *bin, struct ebbi_slab *slab,
 	}
 }
 
-/* Where a slot lies. */
-struct place {
+/* Slots of one word of a slab's bitmap that become free together. */
+struct batch {
 	struct ebbi_slab *slab;
-	uint32_t index;
+	const void *first; /* of them, for a report */
+	uint64_t bits;
+	unsigned word;
 };
 
 /*
- * Find all descriptors before the lock is taken: the misses overlap, and none of them is paid under
- * the lock.
+ * Sort slots into words, neighbours in time being often neighbours in space; before the lock is taken, so that
+ * the misses overlap and none of them is paid under the lock. A slot twice in one row opens a new batch, so that
+ * it is found free by the next one. Returns the number of batches.
  */
-static void find_places(unsigned size_class, void *const *slots, unsigned count, struct place *places)
+static unsigned sort_slots(unsigned size_class, void *const *slots, unsigned count, struct batch *batches)
 {
-	for (unsigned i = 0; i < count; i++) {
-		uint64_t entry = ebbi_pagemap_get((uintptr_t)slots[i]);
+	uintptr_t page = 0;
+	uint64_t entry = 0;
+	unsigned used = 0;
 
-		places[i].slab = ebbi_entry_slab_pointer(entry);
-		places[i].index = ebbi_slot_index(size_class, ebbi_entry_slab_offset(entry, (uintptr_t)slots[i]));
-		/* Freed twice, and its slab was given up after the first time. */
-		if (EBBI_UNLIKELY(ebbi_entry_kind(entry) != size_class))
-			ebbi_report_free_slot("free", slots[i], ebbi_sizes[size_class].bytes);
-		__builtin_prefetch(places[i].slab, 1);
+	batches[0] = (struct batch){0};
+	for (unsigned i = 0; i < count; i++) {
+		uintptr_t address = (uintptr_t)slots[i];
+		unsigned index;
+		uint64_t bit;
+
+		if (address >> EBBI_PAGE_SHIFT != page) {
+			page = address >> EBBI_PAGE_SHIFT;
+			entry = ebbi_pagemap_get(address);
+			/* Freed twice, and its slab was given up after the first time. */
+			if (EBBI_UNLIKELY(ebbi_entry_kind(entry) != size_class))
+				ebbi_report_free_slot("free", slots[i], ebbi_sizes[size_class].bytes);
+			__builtin_prefetch(ebbi_entry_slab_pointer(entry), 1);
+		}
+		index = ebbi_slot_index(size_class, ebbi_entry_slab_offset(entry, address));
+		bit = (uint64_t)1 << index % 64;
+		if (batches[used].slab != ebbi_entry_slab_pointer(entry) || batches[used].word != index / 64 ||
+		    EBBI_UNLIKELY((batches[used].bits & bit) != 0)) {
+			used += batches[used].bits != 0;
+			batches[used] = (struct batch){
+				.slab = ebbi_entry_slab_pointer(entry),
+				.first = slots[i],
+				.word = index / 64,
+			};
+		}
+		batches[used].bits |= bit;
 	}
+	return used + 1;
+}
+
+/* At most EBBI_GIVE_MOST slots. */
+static void give_some(struct ebbi_store *store, unsigned size_class, void *const *slots, unsigned count)
+{
+	struct ebbi_bin *bin = &store->bins[size_class];
+	struct batch batches[EBBI_GIVE_MOST];
+	unsigned used = sort_slots(size_class, slots, count, batches);
+	struct ebbi_list leaving;
+
+	ebbi_list_init(&leaving);
+	ebbi_lock_acquire(&bin->lock);
+	bin->used_slots -= count;
+	for (unsigned i = 0; i < used; i++) {
+		const struct batch *batch = &batches[i];
+
+		/* Its slab was given up since: only a slot freed twice can see that. */
+		if (EBBI_UNLIKELY(batch->slab == NULL || batch->slab->size_class != size_class))
+			ebbi_report_free_slot("free", batch->first, ebbi_sizes[size_class].bytes);
+		put_word_locked(bin, batch->slab, batch->word, batch->bits, &leaving);
+	}
+	ebbi_lock_release(&bin->lock);
+	ebbi_bin_destroy_leaving(store, &leaving);
 }
 
 void ebbi_bin_give(struct ebbi_store *store, unsigned size_class, void *const *slots, unsigned count)
 {
-	struct ebbi_bin *bin = &store->bins[size_class];
-	struct place places[EBBI_GIVE_MOST];
-	struct ebbi_list leaving;
+	while (count > 0) {
+		unsigned here = count < EBBI_GIVE_MOST ? count : EBBI_GIVE_MOST;
 
-	find_places(size_class, slots, count, places);
-	ebbi_list_init(&leaving);
-	ebbi_lock_acquire(&bin->lock);
-	bin->used_slots -= count;
-	for (unsigned i = 0; i < count;) {
-		struct ebbi_slab *slab = places[i].slab;
-		unsigned word = places[i].index / 64;
-		uint64_t bits = 0;
-
-		/* Its slab was given up between find_places and the lock: only a slot freed twice can see that. */
-		if (EBBI_UNLIKELY(slab == NULL || slab->size_class != size_class))
-			ebbi_report_free_slot("free", slots[i], ebbi_sizes[size_class].bytes);
-
-		/* Neighbours in time are often neighbours in space. A slot twice in one batch ends the run of
-		 * the word, so that it is found free by the next. */
-		do {
-			uint64_t bit = (uint64_t)1 << places[i].index % 64;
-
-			if (EBBI_UNLIKELY((bits & bit) != 0))
-				break;
-			bits |= bit;
-			i++;
-		} while (i < count && places[i].slab == slab && places[i].index / 64 == word);
-		put_word_locked(bin, slab, word, bits, &leaving);
+		give_some(store, size_class, slots, here);
+		slots += here;
+		count -= here;
 	}
-	ebbi_lock_release(&bin->lock);
-	ebbi_bin_destroy_leaving(store, &leaving);
 }
 
 void ebbi_bin_give_bits(struct ebbi_store *store, unsigned size_class, uint64_t bits, char *base)

@@ -22,7 +22,7 @@
 #include "slabs/slab.h"
 
 #define EBBI_BIN_QUEUES 4u
-#define EBBI_GIVE_MOST 128u
+#define EBBI_GIVE_MOST 128u /* slots that are given back while the lock is held once */
 
 struct ebbi_bin {
 	struct ebbi_lock lock;                    /* guards all that follows */
@@ -66,7 +66,7 @@ struct ebbi_taken {
 int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, unsigned wanted, void **slots, unsigned room,
 		  struct ebbi_taken *ret_taken);
 
-/* Give back `count` (1 to EBBI_GIVE_MOST) slots of this class. Ends the process on a double free. */
+/* Give back `count` slots of this class. Ends the process on a double free. */
 void ebbi_bin_give(struct ebbi_store *store, unsigned size_class, void *const *slots, unsigned count);
 
 /* Give back the slots of `bits` behind `base`, as they came from ebbi_bin_take. */

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
+#include "base/build.h"
 
 #define EBBI_ALIGNMENT ((size_t)16)
 
@@ -43,14 +44,14 @@ struct ebbi_size {
 	uint16_t slab_pages; /* 4 KiB pages in a slab */
 };
 
-extern const struct ebbi_size ebbi_sizes[EBBI_CLASSES];
+extern EBBI_OWN const struct ebbi_size ebbi_sizes[EBBI_CLASSES];
 
 /* The class of requests of (i * 16 - 15) to i * 16 bytes; request 0 counts as 1. */
 #define EBBI_CLASS_TABLE_MOST ((size_t)1024)
-extern const uint8_t ebbi_class_table[EBBI_CLASS_TABLE_MOST / 16 + 1];
+extern EBBI_OWN const uint8_t ebbi_class_table[EBBI_CLASS_TABLE_MOST / 16 + 1];
 /* The same times EBBI_CLASS_SCALE, which is what caches/ keeps for a class. */
 #define EBBI_CLASS_SCALE 32u
-extern const uint16_t ebbi_class_offsets[EBBI_CLASS_TABLE_MOST / 16 + 1];
+extern EBBI_OWN const uint16_t ebbi_class_offsets[EBBI_CLASS_TABLE_MOST / 16 + 1];
 
 /* `bytes` must be above 128: its power of two and the two bits behind the leading one. */
 static inline unsigned ebbi_class_by_bits(size_t bytes)

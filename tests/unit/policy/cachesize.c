@@ -13,8 +13,6 @@ TEST(stacks)
 
 		CHECK(first >= 2 && first <= EBBI_STACK_FIRST);
 		CHECK(most >= first && most <= EBBI_STACK_MOST);
-		/* Counts live in bytes. */
-		CHECK_LE(most, 255u);
 		CHECK(first == 2 || first * bytes <= 32 * KIB);
 		CHECK(most == first || most * bytes <= 64 * KIB);
 	}
