@@ -14,6 +14,9 @@
 /* Freed bytes that wake it: what a process that does next to nothing may keep, so that it is left alone. */
 #define HOT_BYTES ((size_t)64 << 10)
 
+/* After the kernel refused the thread, as it does at a limit of processes: when to ask again. */
+#define RETRY_NS UINT64_C(10000000000)
+
 /* Slow paths between two glances at the clock where there is no thread. */
 #define GLANCE_EVERY 64u
 
@@ -26,6 +29,7 @@ static struct {
 	size_t owed_bytes;       /* relaxed: became free since the thread went to sleep */
 	uint32_t starting;       /* relaxed: 1 while somebody starts the thread */
 	uint32_t refused;        /* relaxed: 1 when it cannot be started */
+	uint64_t retry_at_ns;    /* relaxed: when the kernel may be asked again; 0: never refused by it */
 	uint32_t glances;        /* relaxed */
 	uint32_t notes;          /* relaxed: while there is no thread */
 	uint64_t last_look_ns;   /* relaxed; looks from slow paths only */
@@ -179,8 +183,12 @@ static void start(void)
 	if (ebbi_load_relaxed(&scavenger.tid) == 0) {
 		ebbi_store_relaxed(&scavenger.word, (uint32_t)AWAKE);
 		ebbi_store_relaxed(&scavenger.process, ebbi_thread_process_id());
-		if (ebbi_thread_start(ebbi_heap.store.pages.vm, run, NULL, &scavenger.tid) != 0)
+		if (ebbi_thread_start(ebbi_heap.store.pages.vm, run, NULL, &scavenger.tid) == 0) {
+			(void)ebbi_fetch_and_relaxed(&ebbi_heap.features_off, ~EBB_OFF_SCAVENGER);
+		} else {
+			ebbi_store_relaxed(&scavenger.retry_at_ns, ebbi_clock_now_ns() + RETRY_NS);
 			ebbi_scavenger_give_up();
+		}
 	}
 	ebbi_store_release(&scavenger.starting, 0);
 }
@@ -200,6 +208,11 @@ static void look_from_slow_path(struct ebbi_cache *cache)
 	    !ebbi_cas_acquire(&scavenger.ticking, &expected, 1))
 		return;
 	ebbi_store_relaxed(&scavenger.last_look_ns, now_ns);
+	if (ebbi_heap.config.scavenger && now_ns >= ebbi_load_relaxed(&scavenger.retry_at_ns)) {
+		/* The next one who owes something asks. */
+		ebbi_store_relaxed(&scavenger.owed_bytes, START_BYTES);
+		ebbi_store_relaxed(&scavenger.refused, 0);
+	}
 	(void)tick(cache);
 	ebbi_store_release(&scavenger.ticking, 0);
 }

@@ -13,7 +13,8 @@
  *
  * The thread starts when START_BYTES became free for the first time, not before: a small or
  * short-lived process keeps its one thread. Where no thread can be had (option scavenger:0, a pids
- * limit, a filter) the program's own slow paths look, every half delay, and features_off says so.
+ * limit, a filter) the program's own slow paths look, every half delay, and features_off says so; after ten
+ * seconds the kernel is asked again.
  *
  * Rights. setuid(3) changes the threads that the C library knows, which this one is not. It has no
  * capabilities, and before each look it compares its effective user and group with the process's and ends

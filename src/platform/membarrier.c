@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/atomic.h"
 #include "platform/syscall.h"
@@ -34,6 +35,11 @@ const struct ebbi_membarrier_ops ebbi_membarrier_system = {
  */
 static const struct ebbi_membarrier_ops *active;
 
+/* Refusals for want of memory that in a row still count as passing. */
+#define PASSING_MOST 8u
+
+static uint32_t passing; /* relaxed: such refusals since the last success */
+
 int ebbi_membarrier_open(const struct ebbi_membarrier_ops *ops)
 {
 	const long needed = MEMBARRIER_CMD_PRIVATE_EXPEDITED | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
@@ -42,6 +48,7 @@ int ebbi_membarrier_open(const struct ebbi_membarrier_ops *ops)
 	if (ops == NULL)
 		ops = &ebbi_membarrier_system;
 	ebbi_membarrier_close();
+	ebbi_store_relaxed(&passing, 0u);
 	result = ops->query();
 	if (result < 0)
 		return (int)result;
@@ -75,9 +82,13 @@ int ebbi_membarrier_barrier(void)
 	/* EPERM from the real call means "not registered": a new process image after fork may need it. */
 	if (result == -EPERM && ops->register_private() >= 0)
 		result = ops->barrier();
+	/* Older kernels allocate for the call: that it finds no memory now says nothing of the next time. */
+	if ((result == -ENOMEM || result == -EAGAIN) && ebbi_fetch_add_relaxed(&passing, 1u) < PASSING_MOST)
+		return (int)result;
 	if (result < 0) {
 		ebbi_membarrier_close();
 		return (int)result;
 	}
+	ebbi_store_relaxed(&passing, 0u);
 	return 0;
 }

@@ -7,7 +7,8 @@
  * Threading: open and close while no other thread uses the module (boot; tests); barrier and
  * available from any thread, the scavenger's bare one too.
  * Errors: 0 or a negative errno. A refusal is remembered: after the first one nothing is available
- * until the next open, and whoever relied on the barrier must take its documented fallback.
+ * until the next open, and whoever relied on the barrier must take its documented fallback. Not so, for a few
+ * times in a row, one for want of memory (ENOMEM, EAGAIN): the next call may succeed.
  * Invariants: barrier returned 0 => between its call and its return every running thread of the
  * process passed a full memory barrier, and every other one does before it runs user code again.
  */

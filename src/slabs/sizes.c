@@ -2,7 +2,7 @@
 
 #define MAGIC(bytes) (UINT32_MAX / (bytes) + 1)
 
-const struct ebbi_size ebbi_sizes[EBBI_CLASSES] = {
+const struct ebbi_size ebbi_sizes[EBBI_SIZES_ROOM] = {
 #define EBBI_SIZE(size_bytes, size_pages) \
 	[EBBI_CLASS_##size_bytes] = { \
 		.bytes = (size_bytes), \

@@ -44,7 +44,13 @@ struct ebbi_size {
 	uint16_t slab_pages; /* 4 KiB pages in a slab */
 };
 
-extern EBBI_OWN const struct ebbi_size ebbi_sizes[EBBI_CLASSES];
+/*
+ * Zeros behind the last class, so that the class bits of any entry of the page map may index it before somebody
+ * has looked whether they are ones (heap/misuse.h).
+ */
+#define EBBI_SIZES_ROOM 64u
+
+extern EBBI_OWN const struct ebbi_size ebbi_sizes[EBBI_SIZES_ROOM];
 
 /* The class of requests of (i * 16 - 15) to i * 16 bytes; request 0 counts as 1. */
 #define EBBI_CLASS_TABLE_MOST ((size_t)1024)

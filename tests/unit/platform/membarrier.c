@@ -89,6 +89,26 @@ TEST(refused_later)
 }
 
 /* EPERM may mean that this process image is not registered: register, ask once more. */
+/* For want of memory: another time it works, unless it never does. */
+TEST(refused_in_passing)
+{
+	kernel_reset();
+	CHECK_EQ(ebbi_membarrier_open(&fake), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		kernel.barrier = i % 2 == 0 ? -ENOMEM : -EAGAIN;
+		CHECK_EQ(ebbi_membarrier_barrier(), kernel.barrier);
+		CHECK(ebbi_membarrier_available());
+		kernel.barrier = 0;
+		CHECK_EQ(ebbi_membarrier_barrier(), 0);
+	}
+	kernel.barrier = -ENOMEM;
+	for (unsigned i = 0; i < 8; i++)
+		CHECK_EQ(ebbi_membarrier_barrier(), -ENOMEM);
+	CHECK(ebbi_membarrier_available());
+	CHECK_EQ(ebbi_membarrier_barrier(), -ENOMEM);
+	CHECK(!ebbi_membarrier_available());
+}
+
 TEST(registers_again)
 {
 	kernel_reset();
@@ -133,6 +153,7 @@ int main(void)
 	RUN(works);
 	RUN(refused_at_open);
 	RUN(refused_later);
+	RUN(refused_in_passing);
 	RUN(registers_again);
 	RUN(closed);
 	RUN(real);
