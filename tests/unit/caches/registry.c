@@ -142,10 +142,12 @@ TEST(full_check_leaves_nothing_behind)
 TEST(without_memory)
 {
 	begin();
-	fake_vm_refuse(FAKE_RESERVE, 0, 1);
+	/* Neither a mapping for metadata nor one for pages of the heap that could stand in. */
+	fake_vm_refuse(FAKE_RESERVE, 0, UINT32_MAX);
 	CHECK(ebbi_registry_adopt(&registry) == NULL);
-	fake_vm_refuse(FAKE_RESERVE, 1, 1); /* the control block is there, the shelf is not */
+	fake_vm_refuse(FAKE_RESERVE, 1, UINT32_MAX); /* the control block is there, the shelf is not */
 	CHECK(ebbi_registry_adopt(&registry) == NULL);
+	fake_vm_refuse(FAKE_RESERVE, 0, 0);
 	CHECK_EQ(store.meta.used_bytes, 0u);
 	CHECK_EQ(registry.owned, 0u);
 	CHECK(registry.all == NULL);
