@@ -136,6 +136,33 @@ void ebbi_pagemap_bits_clear(enum ebbi_page_bit bit, uintptr_t base, size_t page
 	}
 }
 
+/* Every free run that is merged or cut is asked this, so a leaf's words are walked without a look at the root. */
+bool ebbi_pagemap_bits_any(enum ebbi_page_bit bit, uintptr_t base, size_t pages)
+{
+	while (pages > 0) {
+		size_t first = index_of(base);
+		size_t here = ebbi_min_size(pages, EBBI_LEAF_PAGES - first);
+		size_t last = first + here - 1;
+		const uint64_t *words = leaf_of(base)->bits[bit];
+
+		for (size_t word = first / 64; word <= last / 64; word++) {
+			uint64_t found = ebbi_load_relaxed(&words[word]);
+
+			if (EBBI_LIKELY(found == 0))
+				continue;
+			if (word == first / 64)
+				found &= UINT64_MAX << first % 64;
+			if (word == last / 64)
+				found &= UINT64_MAX >> (63 - last % 64);
+			if (found != 0)
+				return true;
+		}
+		base += (uintptr_t)here << EBBI_PAGE_SHIFT;
+		pages -= here;
+	}
+	return false;
+}
+
 size_t ebbi_pagemap_bits_count(enum ebbi_page_bit bit, uintptr_t base, size_t pages)
 {
 	size_t count = 0;

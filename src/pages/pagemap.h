@@ -180,6 +180,7 @@ struct ebbi_run_links *ebbi_pagemap_links(uintptr_t address);
 
 void ebbi_pagemap_bits_set(enum ebbi_page_bit bit, uintptr_t base, size_t pages);
 void ebbi_pagemap_bits_clear(enum ebbi_page_bit bit, uintptr_t base, size_t pages);
+bool ebbi_pagemap_bits_any(enum ebbi_page_bit bit, uintptr_t base, size_t pages);
 size_t ebbi_pagemap_bits_count(enum ebbi_page_bit bit, uintptr_t base, size_t pages);
 /* The bits of at most 64 pages as one word, and back. */
 uint64_t ebbi_pagemap_bits_load(enum ebbi_page_bit bit, uintptr_t base, unsigned pages);

@@ -17,10 +17,7 @@ unsigned ebbi_run_bin(size_t count)
 
 static bool is_dirty(uintptr_t base, size_t count)
 {
-	uintptr_t start;
-	size_t length;
-
-	return ebbi_pagemap_bits_next(EBBI_PAGE_RESIDENT, &base, &count, &start, &length);
+	return ebbi_pagemap_bits_any(EBBI_PAGE_RESIDENT, base, count);
 }
 
 /*

@@ -104,6 +104,7 @@ static void compare_counts(uint64_t *state)
 	for (unsigned page = first; page < first + count; page++)
 		expected += model[page];
 	CHECK_EQ(ebbi_pagemap_bits_count(EBBI_PAGE_AGED, AT(START, first), count), expected);
+	CHECK_EQ(ebbi_pagemap_bits_any(EBBI_PAGE_AGED, AT(START, first), count), expected > 0);
 	count = count > 64 ? 64 : count;
 	for (unsigned i = 0; i < count; i++)
 		word |= (uint64_t)model[first + i] << i;
