@@ -24,8 +24,8 @@ static const struct {
 	uint16_t most_places;
 } stacks[EBBI_CLASSES] = {
 #define EBBI_SIZE(bytes, pages) \
-	[EBBI_CLASS_##bytes] = {MORE_##bytes, (uint8_t)EBBI_POLICY_STACK_FIRST(bytes), \
-				(uint8_t)EBBI_POLICY_STACK_MOST(bytes)},
+	[EBBI_CLASS_##bytes] = {MORE_##bytes, (uint16_t)EBBI_POLICY_STACK_FIRST(bytes), \
+				(uint16_t)EBBI_POLICY_STACK_MOST(bytes)},
 #include "slabs/sizes.def"
 #undef EBBI_SIZE
 };
