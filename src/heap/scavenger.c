@@ -20,6 +20,9 @@
 /* Slow paths between two glances at the clock where there is no thread. */
 #define GLANCE_EVERY 64u
 
+/* Where looks are rare, the shared figures are refreshed every so many ticks. */
+#define FRESH_TICKS 8u
+
 enum { ASLEEP, AWAKE };
 
 static struct {
@@ -110,8 +113,12 @@ static struct ebbi_decay_sample sample(void)
 		.operations = ebbi_load_relaxed(&large->blocks_made),
 		.refault_pages = ebbi_load_relaxed(&large->refault_pages),
 		.purged_pages = ebbi_load_relaxed(&ebbi_heap.store.pages.purged_pages),
+		.owed_pages = ebbi_load_relaxed(&large->retained_pages),
 	};
 
+	ebbi_lock_acquire(&ebbi_heap.store.pages.lock);
+	now.owed_pages += ebbi_heap.store.pages.dirty_pages;
+	ebbi_lock_release(&ebbi_heap.store.pages.lock);
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
 		now.operations += ebbi_load_relaxed(&ebbi_heap.store.bins[size_class].refills);
 		now.refault_pages += ebbi_load_relaxed(&ebbi_heap.store.bins[size_class].refault_pages);
@@ -131,13 +138,17 @@ static size_t tick(struct ebbi_cache *own)
 {
 	struct ebbi_decay_sample now = sample();
 	bool at_once = ebbi_heap.config.delay == 0;
-	bool quiet = now.operations == scavenger.decay.operations;
 	size_t left = 1;
 
-	if (ebbi_decay_is_due(&scavenger.decay, &now))
+	if (ebbi_decay_is_due(&scavenger.decay, &now)) {
+		bool quiet = ebbi_decay_is_quiet(&scavenger.decay);
+
 		(void)look(own, at_once ? EBBI_SWEEP_ALL : EBBI_SWEEP_IDLE, at_once || quiet, &left);
-	else
-		(void)ebbi_registry_sweep(&ebbi_heap.registry, EBBI_SWEEP_NOTE, own);
+		return left;
+	}
+	(void)ebbi_registry_sweep(&ebbi_heap.registry, EBBI_SWEEP_NOTE, own);
+	if (scavenger.decay.ticks % FRESH_TICKS == 0 && ebbi_heap.publish != NULL)
+		ebbi_heap.publish();
 	return left;
 }
 

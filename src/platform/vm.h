@@ -28,8 +28,8 @@ struct ebbi_vm {
 	/* Give pages and address range back. */
 	int (*unmap)(void *base, size_t bytes);
 	/*
-	 * Resize a mapping made by `map`, keeping its contents: in place when `target` is NULL, else onto
-	 * `target`, a reservation of new_bytes that the mapping replaces.
+	 * Resize a mapping made by `map`, or a part of one, keeping its contents: in place when `target` is NULL,
+	 * else onto `target`, a reservation of new_bytes that it replaces. Refused over two of the kernel's mappings.
 	 */
 	int (*remap)(void *base, size_t old_bytes, size_t new_bytes, void *target);
 	/* Take the rights off a committed part: whoever touches it dies. Its pages stay until they are purged; commit undoes it. */

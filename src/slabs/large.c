@@ -6,11 +6,10 @@
 #include "pages/release.h"
 
 /*
- * A retained mapping serves requests of at least four fifths of its size: beyond that the part that
- * nobody asked for weighs more than a new mapping costs.
+ * A retained mapping that is larger than what is asked for by more than a quarter is cut: the rest stays
+ * retained, so that resident pages serve before fresh ones whatever the sizes are.
  */
-#define REUSE_PART_OF 5u
-#define REUSE_PART 4u
+#define WHOLE_PART 4u
 
 /* Retained mappings may hold this many bytes, or an eighth of what lives in mappings, if that is more. */
 #define RETAIN_BYTES ((size_t)32 << 20)
@@ -58,41 +57,107 @@ static int run_alloc(struct ebbi_large *large, size_t pages, size_t align_bytes,
 	return 0;
 }
 
-/* The smallest retained mapping that serves; it leaves the list. */
+static uintptr_t end_of(const struct ebbi_retained *mapping)
+{
+	return mapping->base + ((uintptr_t)mapping->pages << EBBI_PAGE_SHIFT);
+}
+
+static void retained_remove_locked(struct ebbi_large *large, struct ebbi_retained *at)
+{
+	ebbi_counter_sub(&large->retained_pages, at->pages);
+	*at = large->retained[--large->retained_count];
+}
+
+/* Its first `pages` leave the list. */
+static void retained_cut_locked(struct ebbi_large *large, struct ebbi_retained *at, size_t pages)
+{
+	if (pages == at->pages) {
+		retained_remove_locked(large, at);
+		return;
+	}
+	ebbi_counter_sub(&large->retained_pages, pages);
+	at->base += (uintptr_t)pages << EBBI_PAGE_SHIFT;
+	at->pages -= pages;
+}
+
+/* The smallest retained mapping that serves, or the first part of it; it leaves the list. */
 static bool retained_take(struct ebbi_large *large, size_t pages, size_t align_bytes, struct ebbi_retained *ret_mapping)
 {
-	unsigned best = EBBI_RETAIN_SLOTS;
+	struct ebbi_retained *best = NULL;
 
 	ebbi_lock_acquire(&large->lock);
 	for (unsigned i = 0; i < large->retained_count; i++) {
-		const struct ebbi_retained *at = &large->retained[i];
+		struct ebbi_retained *at = &large->retained[i];
 
-		if (at->pages >= pages && at->pages / REUSE_PART_OF * REUSE_PART <= pages &&
-		    (at->base & (align_bytes - 1)) == 0 &&
-		    (best == EBBI_RETAIN_SLOTS || at->pages < large->retained[best].pages))
-			best = i;
+		if (at->pages >= pages && (at->base & (align_bytes - 1)) == 0 &&
+		    (best == NULL || at->pages < best->pages))
+			best = at;
 	}
-	if (best != EBBI_RETAIN_SLOTS) {
-		*ret_mapping = large->retained[best];
-		ebbi_counter_sub(&large->retained_pages, ret_mapping->pages);
-		large->retained[best] = large->retained[--large->retained_count];
+	if (best != NULL) {
+		*ret_mapping = *best;
+		if (best->pages - pages > pages / WHOLE_PART)
+			ret_mapping->pages = pages;
+		retained_cut_locked(large, best, ret_mapping->pages);
 	}
 	ebbi_lock_release(&large->lock);
-	return best != EBBI_RETAIN_SLOTS;
+	return best != NULL;
+}
+
+/* Take `pages` at `base` out of the retained mapping that begins there; false when there is none. */
+static bool retained_take_at(struct ebbi_large *large, uintptr_t base, size_t pages)
+{
+	bool taken = false;
+
+	ebbi_lock_acquire(&large->lock);
+	for (unsigned i = 0; i < large->retained_count && !taken; i++) {
+		struct ebbi_retained *at = &large->retained[i];
+
+		taken = at->base == base && at->pages >= pages;
+		if (taken)
+			retained_cut_locked(large, at, pages);
+	}
+	ebbi_lock_release(&large->lock);
+	return taken;
+}
+
+/*
+ * Unite it with its retained neighbours: what was cut shall serve large requests again. Not with aged ones: the
+ * rest of a mapping whose first part is in constant use shall go back. Where the kernel has two mappings
+ * there, mremap refuses to move a block over both, and the caller copies.
+ */
+static void retained_merge_locked(struct ebbi_large *large, struct ebbi_retained *mapping)
+{
+	for (unsigned i = 0; i < large->retained_count;) {
+		struct ebbi_retained *at = &large->retained[i];
+
+		if (at->aged || (end_of(at) != mapping->base && at->base != end_of(mapping))) {
+			i++;
+			continue;
+		}
+		mapping->base = at->base < mapping->base ? at->base : mapping->base;
+		mapping->pages += at->pages;
+		retained_remove_locked(large, at);
+		i = 0;
+	}
 }
 
 /* Keep a mapping for later; false when there is no room. */
 static bool retained_put(struct ebbi_large *large, uintptr_t base, size_t pages)
 {
+	struct ebbi_retained mapping = {base, pages, /* aged= */ false};
 	size_t most = ebbi_max_size(RETAIN_BYTES >> EBBI_PAGE_SHIFT,
 				    ebbi_load_relaxed(&large->mapping_pages) / RETAIN_LIVE_PART);
 	bool kept = false;
 
 	ebbi_lock_acquire(&large->lock);
-	if (large->retained_count < EBBI_RETAIN_SLOTS && large->retained_pages + pages <= most) {
-		large->retained[large->retained_count++] = (struct ebbi_retained){base, pages, false};
-		ebbi_counter_add(&large->retained_pages, pages);
-		kept = true;
+	if (large->retained_pages + pages <= most) {
+		retained_merge_locked(large, &mapping);
+		/* There is room after a merge; without one, perhaps not. */
+		if (large->retained_count < EBBI_RETAIN_SLOTS) {
+			large->retained[large->retained_count++] = mapping;
+			ebbi_counter_add(&large->retained_pages, mapping.pages);
+			kept = true;
+		}
 	}
 	ebbi_lock_release(&large->lock);
 	return kept;
@@ -234,6 +299,13 @@ static bool mapping_resize_try(struct ebbi_large *large, void *block, uint64_t e
 	size_t have = ebbi_entry_run_pages(entry);
 	void *moved = block;
 
+	if (pages > have &&
+	    retained_take_at(large, (uintptr_t)block + ((uintptr_t)have << EBBI_PAGE_SHIFT), pages - have)) {
+		ebbi_pagemap_set((uintptr_t)block, ebbi_entry_run(EBBI_KIND_MAPPING, pages));
+		ebbi_fetch_add_relaxed(&large->mapping_pages, pages - have);
+		*ret_block = block;
+		return true;
+	}
 	/* The old entry goes first: the addresses may belong to somebody else as soon as they are free. */
 	ebbi_pagemap_set((uintptr_t)block, 0);
 	if ((ebbi_pagemap_cover(vm, (uintptr_t)block, pages) != 0 ||
@@ -283,8 +355,7 @@ size_t ebbi_large_purge(struct ebbi_large *large, bool everything, size_t *ret_l
 			continue;
 		}
 		going[count++] = *at;
-		ebbi_counter_sub(&large->retained_pages, at->pages);
-		*at = large->retained[--large->retained_count];
+		retained_remove_locked(large, at);
 	}
 	*ret_left += large->retained_pages;
 	ebbi_lock_release(&large->lock);

@@ -297,6 +297,19 @@ static int fake_unmap(void *base, size_t bytes)
 	return done(0);
 }
 
+/* What ends with the range is longer by `more` now. */
+static void lengthen(struct range *range, size_t more)
+{
+	struct range old = *range;
+
+	range->bytes += more;
+	range->committed = books(range->bytes);
+	memset(range->committed, 1, range->bytes / REAL_PAGE);
+	memcpy(range->committed, old.committed, old.bytes / REAL_PAGE);
+	(void)munmap(old.committed, old.bytes / REAL_PAGE);
+}
+
+/* A range or a part of one; over two of them the kernel moves nothing. */
 static int fake_remap(void *base, size_t old_bytes, size_t new_bytes, void *target)
 {
 	bool refuse = begin(FAKE_REMAP, (uintptr_t)base, old_bytes);
@@ -304,24 +317,23 @@ static int fake_remap(void *base, size_t old_bytes, size_t new_bytes, void *targ
 	struct range *onto = target == NULL ? NULL : range_of((uintptr_t)target, new_bytes);
 	int flags = target == NULL ? 0 : MREMAP_MAYMOVE | MREMAP_FIXED;
 
-	if (range == NULL || range->base != (uintptr_t)base || range->bytes != old_bytes)
-		die(FAKE_REMAP, "not one whole range", (uintptr_t)base, old_bytes);
-	if (new_bytes % page_bytes != 0 || !committed(range, range->base, old_bytes))
+	if (new_bytes % page_bytes != 0 || !all_committed((uintptr_t)base, old_bytes))
 		die(FAKE_REMAP, "to odd length, or not committed", (uintptr_t)base, new_bytes);
 	if (target != NULL && (onto == NULL || onto->base != (uintptr_t)target || onto->bytes != new_bytes))
 		die(FAKE_REMAP, "target is not one whole reservation", (uintptr_t)target, new_bytes);
+	if (range == NULL)
+		return done(refusal(FAKE_REMAP, -EFAULT));
 	if (refuse || mremap(base, old_bytes, new_bytes, flags, target) == MAP_FAILED)
 		return done(refusal(FAKE_REMAP, -ENOMEM));
 	if (target != NULL) {
 		memset(onto->committed, 1, new_bytes / REAL_PAGE);
 		onto->reserved = false;
-		(void)munmap(range->committed, range->bytes / REAL_PAGE);
-		drop(range);
-		return done(0);
+		cut(range, (uintptr_t)base, old_bytes);
+	} else if (new_bytes < old_bytes) {
+		cut(range, (uintptr_t)base + new_bytes, old_bytes - new_bytes);
+	} else {
+		lengthen(range, new_bytes - old_bytes);
 	}
-	(void)munmap(range->committed, old_bytes / REAL_PAGE);
-	*range = (struct range){(uintptr_t)base, new_bytes, books(new_bytes), false};
-	memset(range->committed, 1, new_bytes / REAL_PAGE);
 	return done(0);
 }
 
@@ -330,8 +342,9 @@ static int fake_advise_huge(void *base, size_t bytes, int huge)
 	bool refuse = begin(FAKE_ADVISE, (uintptr_t)base, bytes);
 
 	(void)huge;
-	if (range_of((uintptr_t)base, bytes) == NULL)
-		die(FAKE_ADVISE, "not within a reservation", (uintptr_t)base, bytes);
+	for (size_t at = 0; at < bytes; at += page_bytes)
+		if (range_of((uintptr_t)base + at, 1) == NULL)
+			die(FAKE_ADVISE, "not handed out", (uintptr_t)base, bytes);
 	return done(refuse ? refusal(FAKE_ADVISE, -EINVAL) : 0);
 }
 

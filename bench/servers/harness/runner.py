@@ -29,6 +29,17 @@ class Runner:
         self.cache = self.keep / "cache"
         self.cache.mkdir(parents=True, exist_ok=True)
 
+    def without_jemalloc(self):
+        """A directory with an empty libjemalloc.so.2."""
+        directory = self.cache / "no-jemalloc"
+        library = directory / "libjemalloc.so.2"
+        if not library.exists():
+            directory.mkdir(exist_ok=True)
+            source = str(servers.HERE / "apps/no-jemalloc.c")
+            made = ["-shared", "-fPIC", "-O2", "-Wl,-soname,libjemalloc.so.2", "-o", str(library)]
+            servers.run_quietly(["cc", *made, source])
+        return directory
+
     def measure(self, server, variant, number):
         """The result as `ebb run --save` wrote it, and where it lies."""
         stem = f"{server.name}-{number:02d}-{variant.name}"
@@ -57,7 +68,7 @@ class Runner:
         command = [
             *(servers.drop_rights(server.user) if server.user else []),
             str(self.build / "bin/ebb"),
-            *("run", *variant.options(server), "--label", variant.name, "--rest", f"{self.rest_seconds}s"),
+            *("run", *variant.options(), "--label", variant.name, "--rest", f"{self.rest_seconds}s"),
             *("--save", str(scratch / "result.json"), "--grace", server.grace),
             *(*server.ready(port), "--ready-timeout", server.ready_timeout),
             *("--load", server.load(port, self.rest_seconds), "--"),
@@ -66,6 +77,8 @@ class Runner:
         # Nothing from the shell tunes one variant or all.
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(scratch), "LANG": "C.UTF-8"}
         environment |= server.environment(self.cache) | variant.environment
+        if server.links_jemalloc and variant.allocator != "jemalloc":
+            environment["LD_LIBRARY_PATH"] = str(self.without_jemalloc())
         if server.user:
             shutil.chown(scratch, server.user)
         with open(log, "wb") as output:

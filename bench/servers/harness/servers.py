@@ -33,7 +33,7 @@ class Server:
     name = ""
     packages = ()
     program = ""
-    links_jemalloc = False  # so that glibc's malloc must be put in front to serve at all
+    links_jemalloc = False  # an empty one takes its place unless jemalloc shall serve
     ready_timeout = "60s"
     grace = "10s"
     user = None  # when started as root

@@ -14,21 +14,8 @@ class Variant:
     package: str = ""
     environment: dict = field(default_factory=dict)
 
-    def options(self, server):
-        allocator = self.allocator
-        # A server that links libjemalloc is served by glibc only when libc comes first in its search order.
-        if allocator == "glibc" and server.links_jemalloc:
-            allocator = libc_path()
-        return ["--allocator", allocator, *(["--conf", self.conf] if self.conf else [])]
-
-
-def libc_path():
-    with open("/proc/self/maps", encoding="ascii", errors="replace") as maps:
-        for line in maps:
-            path = line.split(maxsplit=5)[-1].strip()
-            if os.path.basename(path).startswith("libc.so"):
-                return path
-    raise OSError("the C library is not in /proc/self/maps")
+    def options(self):
+        return ["--allocator", self.allocator, *(["--conf", self.conf] if self.conf else [])]
 
 
 EVERY = {

@@ -166,9 +166,9 @@ TEST(retained)
 	release(c);
 	CHECK_EQ(fake_vm_calls(FAKE_UNMAP), 1u);
 	CHECK_EQ(large.retained_pages, 22 * MIB / 4096);
-	/* The smallest that serves, and none that is far too large. */
+	/* The smallest that serves. */
 	CHECK(take(9 * MIB, 16, EBBI_CONTENT_ANY) == a);
-	CHECK(take(7 * MIB, 16, EBBI_CONTENT_ANY) != b);
+	CHECK_EQ(ebbi_entry_run_pages(entry_of(a)), 10 * MIB / 4096);
 	CHECK(take(10 * MIB, 16, EBBI_CONTENT_ANY) == b);
 	CHECK_EQ(ebbi_entry_run_pages(entry_of(b)), 12 * MIB / 4096);
 	CHECK_EQ(large.retained_pages, 0u);
@@ -185,6 +185,53 @@ TEST(retained)
 	CHECK_EQ(left, 0u);
 	CHECK_EQ(large.retained_pages, 0u);
 	CHECK_EQ(large.retained_count, 0u);
+}
+
+/* A retained mapping far larger than a request is cut, grown into, and united again. */
+TEST(retained_parts)
+{
+	char *a;
+	char *b;
+	char *c;
+	size_t left = 0;
+
+	begin(4096);
+	a = take(30 * MIB, 16, EBBI_CONTENT_ANY);
+	memset(a, 1, 30 * MIB);
+	release(a);
+	CHECK(take(5 * MIB, 16, EBBI_CONTENT_ANY) == a);
+	CHECK_EQ(ebbi_entry_run_pages(entry_of(a)), 5 * MIB / 4096);
+	CHECK_EQ(large.mapping_pages, 5 * MIB / 4096);
+	CHECK_EQ(large.retained_pages, 25 * MIB / 4096);
+	/* Into the part behind it, without a call. */
+	b = a;
+	CHECK(resize(&b, 8 * MIB) && b == a);
+	CHECK_EQ(fake_vm_calls(FAKE_REMAP), 0u);
+	CHECK_EQ(large.mapping_pages, 8 * MIB / 4096);
+	CHECK_EQ(large.retained_pages, 22 * MIB / 4096);
+	c = take(6 * MIB, 16, EBBI_CONTENT_ZERO);
+	CHECK(c == a + 8 * MIB);
+	CHECK(is_all(c, 0, 6 * MIB));
+	CHECK(is_all(a, 1, 8 * MIB));
+	release(c);
+	CHECK_EQ(large.retained_count, 1u);
+	CHECK_EQ(large.retained_pages, 22 * MIB / 4096);
+	CHECK_EQ(fake_vm_calls(FAKE_MAP), 1u);
+	/* All of it serves a large request again. */
+	CHECK(take(20 * MIB, 16, EBBI_CONTENT_ANY) == c);
+	release(c);
+	/* With an aged part nothing unites: it goes, though its neighbour came and went. */
+	CHECK_EQ(ebbi_large_purge(&large, /* everything= */ false, &left), 0u);
+	CHECK(take(5 * MIB, 16, EBBI_CONTENT_ANY) == c);
+	release(c);
+	CHECK_EQ(large.retained_count, 2u);
+	left = 0;
+	CHECK_EQ(ebbi_large_purge(&large, /* everything= */ false, &left), 17 * MIB / 4096);
+	CHECK_EQ(left, 5 * MIB / 4096);
+	release(b);
+	(void)ebbi_large_purge(&large, /* everything= */ true, &left);
+	CHECK_EQ(large.retained_pages, 0u);
+	CHECK_EQ(large.mapping_pages, 0u);
 }
 
 TEST(retained_alignment)
@@ -378,6 +425,7 @@ int main(void)
 	RUN(refaults_are_counted);
 	RUN(mappings);
 	RUN(retained);
+	RUN(retained_parts);
 	RUN(retained_alignment);
 	RUN(more_than_the_slots_can_retain);
 	RUN(runs_resize_in_place);
