@@ -26,11 +26,11 @@ size_t ebbi_misuse_block_bytes(uint64_t entry);
  */
 static inline bool ebbi_misuse_is_slot(const void *block, uint64_t entry)
 {
-	uint32_t magic = ebbi_sizes[(entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT].magic;
-
-	/* Class 0 has a magic of 0: nothing starts there. */
+	/* Where low is not 0 the class's bits are a length's, and may lie behind the table. Class 0 has a magic of 0:
+	 * nothing starts there. */
 	return (entry & EBBI_ENTRY_LOW) == 0 &&
-	       ebbi_slot_starts_at(magic, ebbi_entry_slab_offset(entry, (uintptr_t)block));
+	       ebbi_slot_starts_at(ebbi_sizes[(entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT].magic,
+				   ebbi_entry_slab_offset(entry, (uintptr_t)block));
 }
 
 #endif

@@ -105,11 +105,12 @@ static __attribute__((noinline)) void *move_slot(void *block, size_t have, size_
 void *ebbi_heap_resize(void *block, size_t bytes)
 {
 	uint64_t entry = ebbi_pagemap_get((uintptr_t)block);
-	size_t have = ebbi_sizes[(entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT].bytes;
+	size_t have;
 
 	if (EBBI_UNLIKELY(!ebbi_misuse_is_slot(block, entry) || bytes > EBBI_SMALL_MOST ||
 			  ebbi_heap.config.check == EBB_CHECK_FULL))
 		return resize_slow(block, bytes);
+	have = ebbi_sizes[(entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT].bytes;
 	if (bytes <= have && (bytes > have / 2 || have <= 4 * EBBI_ALIGNMENT))
 		return block;
 	return move_slot(block, have, bytes);

@@ -9,8 +9,8 @@
 
 #define CHECK_EVERY 1024u
 
-/* A purged run of this many pages gives the memory of its page map entries back: 8 KiB of them and more. */
-#define FORGET_LEAST_PAGES 1024u
+/* A purged run of this many pages may hold a whole page of page map entries, which is given back then. */
+#define FORGET_LEAST_PAGES 512u
 
 #define PAGE_ADDRESS(base, index) ((base) + ((uintptr_t)(index) << EBBI_PAGE_SHIFT))
 
