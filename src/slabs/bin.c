@@ -279,15 +279,16 @@ struct batch {
  */
 static unsigned sort_slots(unsigned size_class, void *const *slots, unsigned count, struct batch *batches)
 {
+	const uint32_t magic = ebbi_sizes[size_class].magic;
+	struct batch now = {0};
 	uintptr_t page = 0;
 	uint64_t entry = 0;
 	unsigned used = 0;
 
-	batches[0] = (struct batch){0};
 	for (unsigned i = 0; i < count; i++) {
 		uintptr_t address = (uintptr_t)slots[i];
+		bool is_new = false;
 		unsigned index;
-		uint64_t bit;
 
 		if (address >> EBBI_PAGE_SHIFT != page) {
 			page = address >> EBBI_PAGE_SHIFT;
@@ -295,22 +296,23 @@ static unsigned sort_slots(unsigned size_class, void *const *slots, unsigned cou
 			/* Freed twice, and its slab was given up after the first time. */
 			if (EBBI_UNLIKELY(ebbi_entry_kind(entry) != size_class))
 				ebbi_report_free_slot("free", slots[i], ebbi_sizes[size_class].bytes);
-			__builtin_prefetch(ebbi_entry_slab_pointer(entry), 1);
+			is_new = now.slab != ebbi_entry_slab_pointer(entry);
 		}
-		index = ebbi_slot_index(size_class, ebbi_entry_slab_offset(entry, address));
-		bit = (uint64_t)1 << index % 64;
-		if (batches[used].slab != ebbi_entry_slab_pointer(entry) || batches[used].word != index / 64 ||
-		    EBBI_UNLIKELY((batches[used].bits & bit) != 0)) {
-			used += batches[used].bits != 0;
-			batches[used] = (struct batch){
+		index = (uint32_t)((uint64_t)ebbi_entry_slab_offset(entry, address) * magic >> 32);
+		if (is_new || now.word != index / 64 || EBBI_UNLIKELY((now.bits >> index % 64 & 1) != 0)) {
+			if (EBBI_LIKELY(now.bits != 0))
+				batches[used++] = now;
+			now = (struct batch){
 				.slab = ebbi_entry_slab_pointer(entry),
 				.first = slots[i],
 				.word = index / 64,
 			};
+			__builtin_prefetch(now.slab, 1);
 		}
-		batches[used].bits |= bit;
+		now.bits |= (uint64_t)1 << index % 64;
 	}
-	return used + 1;
+	batches[used++] = now;
+	return used;
 }
 
 /* At most EBBI_GIVE_MOST slots. */
