@@ -22,7 +22,11 @@
 #include "slabs/slab.h"
 
 #define EBBI_BIN_QUEUES 4u
-#define EBBI_GIVE_MOST 128u /* slots that are given back while the lock is held once */
+/*
+ * Slots given back while the lock is held once. They are sorted on the caller's stack, in 2 KiB: with twice
+ * that each of many sleeping threads kept a page more (bench: drained, 1.03 -> 1.49).
+ */
+#define EBBI_GIVE_MOST 64u
 
 struct ebbi_bin {
 	struct ebbi_lock lock;                    /* guards all that follows */
