@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "api/names.h"
+#include "heap/guarded.h"
+#include "heap/hardened.h"
 #include "heap/heap.h"
 #include "heap/inside.h"
 #include "platform/libc.h"
@@ -78,10 +80,13 @@ __attribute__((constructor(101))) static void library_begins(void)
 static void settle_accounts(void)
 {
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
+	size_t left = 0;
 
 	if (cache == NULL || ebbi_heap_enter(cache) == EBBI_NESTED)
 		return;
 	(void)ebbi_cache_drain(&ebbi_heap.registry.pool, cache);
+	if (ebbi_is_hardened())
+		ebbi_guarded_look(/* everything= */ true, &left);
 	ebbi_handshake_leave(&cache->handshake);
 }
 

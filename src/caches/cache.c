@@ -259,7 +259,7 @@ size_t ebbi_cache_drain(struct ebbi_cache_pool *pool, struct ebbi_cache *cache)
 			given += drain_class(pool, cache, size_class);
 	ebbi_fetch_sub_relaxed(&pool->grown_bytes, cache->grown_bytes);
 	cache->grown_bytes = 0;
-	return given;
+	return pool->drain_more != NULL ? given + pool->drain_more(cache) : given;
 }
 
 size_t ebbi_cache_held_bytes(const struct ebbi_cache *cache, uint32_t ret_slots[EBBI_CLASSES])

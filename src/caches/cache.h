@@ -93,8 +93,9 @@ struct ebbi_cache {
 
 /* What all caches share. */
 struct ebbi_cache_pool {
-	struct ebbi_store *store; /* set at boot */
-	size_t grown_bytes;       /* relaxed: sum over all caches */
+	struct ebbi_store *store;                       /* set at boot */
+	size_t grown_bytes;                             /* relaxed: sum over all caches */
+	size_t (*drain_more)(struct ebbi_cache *cache); /* set at boot: of a hardened heap, empties what it keeps */
 };
 
 /* Bytes of a shelf, a multiple of the kernel's page. */

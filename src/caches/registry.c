@@ -20,6 +20,11 @@ void ebbi_registry_init(struct ebbi_registry *registry, struct ebbi_store *store
 	ebbi_lock_init(&registry->lock, EBBI_RANK_REGISTRY);
 }
 
+static size_t shelf_bytes(const struct ebbi_registry *registry)
+{
+	return ebbi_shelf_bytes(registry->pool.store->meta.page_bytes) + registry->more_bytes;
+}
+
 /* Not on any list yet. */
 static struct ebbi_cache *cache_create(struct ebbi_registry *registry)
 {
@@ -28,7 +33,7 @@ static struct ebbi_cache *cache_create(struct ebbi_registry *registry)
 
 	if (cache == NULL)
 		return NULL;
-	cache->shelf = ebbi_meta_area(meta, ebbi_shelf_bytes(meta->page_bytes));
+	cache->shelf = ebbi_meta_area(meta, shelf_bytes(registry));
 	if (cache->shelf == NULL) {
 		ebbi_meta_free(meta, cache, sizeof(struct ebbi_cache));
 		return NULL;
@@ -93,7 +98,9 @@ void ebbi_registry_free_deferred(struct ebbi_registry *registry, struct ebbi_cac
 		void *next = *(void **)object;
 		uint64_t entry = ebbi_pagemap_get((uintptr_t)object);
 
-		if (ebbi_entry_kind(entry) < EBBI_CLASSES)
+		if (registry->free_deferred != NULL)
+			registry->free_deferred(cache, object);
+		else if (ebbi_entry_kind(entry) < EBBI_CLASSES)
 			(void)ebbi_cache_put(&registry->pool, cache, ebbi_entry_kind(entry), object);
 		else
 			ebbi_registry_free_large(registry, cache, object, entry);
@@ -111,7 +118,7 @@ static void empty(struct ebbi_registry *registry, struct ebbi_cache *cache)
 	(void)ebbi_cache_drain(&registry->pool, cache);
 	ebbi_nested_release(registry, cache);
 	if (!registry->keep_shelves)
-		(void)store->pages.vm->purge(cache->shelf, ebbi_shelf_bytes(store->meta.page_bytes));
+		(void)store->pages.vm->purge(cache->shelf, shelf_bytes(registry));
 	ebbi_store_relaxed(&cache->drained, true);
 	ebbi_fetch_add_relaxed(&registry->drained, 1);
 }
@@ -286,6 +293,8 @@ void ebbi_registry_fork_child(struct ebbi_registry *registry, struct ebbi_cache 
 		if (!ebbi_handshake_is_quiet(&cache->handshake)) {
 			/* Caught inside: what it held is never handed out again. */
 			memset(cache->shelf, 0, sizeof(struct ebbi_shelf));
+			memset((char *)cache->shelf + shelf_bytes(registry) - registry->more_bytes, 0,
+			       registry->more_bytes);
 			ebbi_fetch_sub_relaxed(&registry->pool.grown_bytes, cache->grown_bytes);
 			cache->grown_bytes = 0;
 			registry->lost++;

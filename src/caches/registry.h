@@ -23,15 +23,17 @@ struct ebbi_registry {
 	struct ebbi_large *large;    /* set at boot */
 	uint32_t standing_stop;      /* EBBI_STOP_SLOW or 0; set at boot */
 	bool full_check;             /* set at boot */
-	bool keep_shelves;           /* set at boot: never give a shelf back (option purge:0) */
-	struct ebbi_lock lock;       /* guards the next two */
-	struct ebbi_cache *free;     /* its head is also looked at without the lock */
-	unsigned owned;              /* counter: read without the lock */
-	struct ebbi_cache *all;      /* release when pushed, acquire when walked */
-	uint64_t drained;            /* relaxed: caches emptied for others */
-	uint64_t put_off;            /* relaxed: owners found inside */
-	uint64_t lost;               /* relaxed: left behind by a fork */
-	uint64_t deferred_frees;     /* relaxed */
+	size_t more_bytes;           /* set at boot: behind every shelf, for a hardened heap */
+	void (*free_deferred)(struct ebbi_cache *cache, void *object); /* set at boot: a hardened heap's free */
+	bool keep_shelves;       /* set at boot: never give a shelf back (option purge:0) */
+	struct ebbi_lock lock;   /* guards the next two */
+	struct ebbi_cache *free; /* its head is also looked at without the lock */
+	unsigned owned;          /* counter: read without the lock */
+	struct ebbi_cache *all;  /* release when pushed, acquire when walked */
+	uint64_t drained;        /* relaxed: caches emptied for others */
+	uint64_t put_off;        /* relaxed: owners found inside */
+	uint64_t lost;           /* relaxed: left behind by a fork */
+	uint64_t deferred_frees; /* relaxed */
 };
 
 void ebbi_registry_init(struct ebbi_registry *registry, struct ebbi_store *store, struct ebbi_large *large);

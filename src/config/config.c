@@ -178,7 +178,7 @@ static void complain_key(ebbi_config_complain *complain, struct span key)
 	complain(line.text, line.length);
 }
 
-/* One "key:value". True when there was something to complain about. */
+/* One "key:value", or the key of a BOOL alone. True when there was something to complain about. */
 static bool parse_item(struct ebbi_config *config, struct span item, ebbi_config_complain *complain)
 {
 	const char *colon = memchr(item.start, ':', item.length);
@@ -195,6 +195,8 @@ static bool parse_item(struct ebbi_config *config, struct span item, ebbi_config
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		if (!equals(key, options[i].name))
 			continue;
+		if (colon == NULL && options[i].kind == KIND_BOOL)
+			value = (struct span){"1", 1};
 		if (!parse_value(&options[i], value, &parsed)) {
 			complain_value(complain, &options[i], value);
 			return true;

@@ -6,7 +6,7 @@
  * Threading: pure. Errors: a key that is not known or a value that does not fit is one complaint,
  * and the default stays.
  *
- * Text: "key:value,key:value". Blanks around keys and values are ignored, empty items are too; a key
+ * Text: "key:value,key:value"; a BOOL's key alone switches it on. Blanks around keys and values are ignored, empty items are too; a key
  * given twice takes its last value. Sizes take K, M, G (binary); times take ns, us, ms, s, m and
  * need a unit unless they are 0.
  */

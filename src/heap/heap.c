@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "heap/hardened.h"
 #include "heap/inside.h"
 #include "heap/scavenger.h"
 #include "platform/environment.h"
@@ -57,6 +58,8 @@ static void boot(void)
 	registry->full_check = config->check == EBB_CHECK_FULL;
 	registry->keep_shelves = !config->purge;
 	registry->standing_stop = config->zero_on_free || registry->full_check ? EBBI_STOP_SLOW : 0;
+	if (config->hardened)
+		ebbi_hardened_init();
 	if (!config->purge)
 		ebbi_heap.features_off |= EBB_OFF_PURGE;
 	if (!config->membarrier)

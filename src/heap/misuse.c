@@ -1,24 +1,29 @@
 #include "heap/misuse.h"
 
-size_t ebbi_misuse_block_bytes(uint64_t entry)
-{
-	unsigned kind = ebbi_entry_kind(entry);
+#include "heap/guarded.h"
+#include "heap/hardened.h"
 
-	if (kind < EBBI_CLASSES)
-		return ebbi_sizes[kind].bytes;
-	return ebbi_entry_run_pages(entry) << EBBI_PAGE_SHIFT;
-}
+uint64_t ebbi_misuse_indirect = EBBI_ENTRY_LOW;
 
 static bool is_block(unsigned kind)
 {
 	return kind == EBBI_KIND_RUN || kind == EBBI_KIND_MAPPING || kind == EBBI_KIND_NESTED;
 }
 
+/* In a hardened heap large blocks need not start where their run does. */
+static bool is_guarded(const void *block, uint64_t entry)
+{
+	unsigned kind = ebbi_entry_kind(entry);
+
+	return (kind == EBBI_KIND_RUN || kind == EBBI_KIND_MAPPING) &&
+	       ebbi_guarded_find(ebbi_round_down((uintptr_t)block, EBBI_PAGE_BYTES), entry).start == block;
+}
+
 /*
  * No block starts here: find the run that `pointer` lies in by walking back to the nearest page that
  * starts something. The process ends anyway, so the walk may be long.
  */
-static _Noreturn void explain(const char *what, const void *pointer)
+static _Noreturn __attribute__((noinline, cold)) void explain(const char *what, const void *pointer)
 {
 	uintptr_t page = ebbi_round_down((uintptr_t)pointer, EBBI_PAGE_BYTES);
 	size_t walked = 1;
@@ -27,15 +32,27 @@ static _Noreturn void explain(const char *what, const void *pointer)
 		uint64_t entry = ebbi_pagemap_get(page);
 		unsigned kind = ebbi_entry_kind(entry);
 
-		if (kind == EBBI_KIND_NONE || kind == EBBI_KIND_LINK)
+		if (kind == EBBI_KIND_NONE || kind == EBBI_KIND_LINK || kind == EBBI_KIND_GUARD)
 			continue;
 		if (kind < EBBI_CLASSES || ebbi_entry_run_pages(entry) < walked)
 			break;
+		if (is_block(kind) && kind != EBBI_KIND_NESTED && ebbi_is_hardened()) {
+			struct ebbi_guarded_block block = ebbi_guarded_find(page, entry);
+
+			ebbi_report_inside_block(what, pointer, block.bytes, block.start);
+		}
 		if (is_block(kind))
 			ebbi_report_inside_block(what, pointer, ebbi_misuse_block_bytes(entry), (const void *)page);
 		ebbi_report_free_run(what, pointer);
 	}
 	ebbi_report_foreign(what, pointer);
+}
+
+/* Returns when it is the start of a block all the same. */
+static __attribute__((noinline)) void judge_odd(const char *what, const void *block, uint64_t entry)
+{
+	if (!ebbi_is_hardened() || !is_guarded(block, entry))
+		explain(what, block);
 }
 
 uint64_t ebbi_misuse_judge(const char *what, const void *block)
@@ -57,7 +74,7 @@ uint64_t ebbi_misuse_judge(const char *what, const void *block)
 		return entry;
 	}
 	if (EBBI_UNLIKELY(!is_block(kind) || (address & (EBBI_PAGE_BYTES - 1)) != 0))
-		explain(what, block);
+		judge_odd(what, block, entry);
 	return entry;
 }
 

@@ -17,18 +17,26 @@ uint64_t ebbi_misuse_judge(const char *what, const void *block);
 void ebbi_misuse_check_live(const char *what, const struct ebbi_cache *cache, const void *block, uint64_t entry);
 
 /* Bytes of the block that this entry of its first page says. */
-size_t ebbi_misuse_block_bytes(uint64_t entry);
+static inline size_t ebbi_misuse_block_bytes(uint64_t entry)
+{
+	if (EBBI_LIKELY((entry & EBBI_ENTRY_LOW) == 0))
+		return ebbi_sizes[(entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT].bytes;
+	return ebbi_entry_run_pages(entry) << EBBI_PAGE_SHIFT;
+}
+
+/* Bits of an entry that send malloc_usable_size the long way: EBBI_ENTRY_LOW; all when hardened. Set at boot. */
+extern EBBI_OWN uint64_t ebbi_misuse_indirect;
 
 /*
  * `block` is the start of a slot, by the entry of its page: the short way for what nearly every block is. One
  * that lies where a slot behind the slab's last would start passes here, as it passes free, and is seen when its
- * cache is flushed.
+ * cache is flushed. `indirect` are the bits that say no: EBBI_ENTRY_LOW, or the above.
  */
-static inline bool ebbi_misuse_is_slot(const void *block, uint64_t entry)
+static inline bool ebbi_misuse_is_slot(const void *block, uint64_t entry, uint64_t indirect)
 {
 	/* Where low is not 0 the class's bits are a length's, and may lie behind the table. Class 0 has a magic of 0:
 	 * nothing starts there. */
-	return (entry & EBBI_ENTRY_LOW) == 0 &&
+	return (entry & indirect) == 0 &&
 	       ebbi_slot_starts_at(ebbi_sizes[(entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT].magic,
 				   ebbi_entry_slab_offset(entry, (uintptr_t)block));
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "heap/fast.h"
+#include "heap/hardened.h"
 #include "heap/inside.h"
 #include "heap/misuse.h"
 #include "heap/scavenger.h"
@@ -14,6 +15,8 @@
 
 static __attribute__((noinline)) size_t usable_slow(const void *block)
 {
+	if (ebbi_is_hardened())
+		return ebbi_hardened_usable_bytes(block);
 	return ebbi_misuse_block_bytes(ebbi_misuse_judge("malloc_usable_size", block));
 }
 
@@ -22,7 +25,7 @@ size_t ebbi_heap_usable_bytes(const void *block)
 {
 	uint64_t entry = ebbi_pagemap_get((uintptr_t)block);
 
-	if (EBBI_UNLIKELY(!ebbi_misuse_is_slot(block, entry)))
+	if (EBBI_UNLIKELY(!ebbi_misuse_is_slot(block, entry, ebbi_misuse_indirect)))
 		return usable_slow(block);
 	return ebbi_sizes[(entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT].bytes;
 }
@@ -72,8 +75,13 @@ static __attribute__((noinline)) void *resize_slow(void *block, size_t bytes)
 	size_t wanted = bytes;
 	void *moved;
 
-	if (EBBI_UNLIKELY(ebbi_heap.config.check == EBB_CHECK_FULL))
-		check_live(block, entry);
+	/* One question for all options: a standing order is there for each of them. */
+	if (EBBI_UNLIKELY(ebbi_heap.registry.standing_stop != 0)) {
+		if (ebbi_is_hardened())
+			return ebbi_hardened_resize(block, bytes);
+		if (ebbi_heap.config.check == EBB_CHECK_FULL)
+			check_live(block, entry);
+	}
 	if (fits(entry, have, bytes))
 		return block;
 	if (ebbi_entry_kind(entry) >= EBBI_CLASSES && resize_large_try(block, entry, bytes, &moved))
@@ -107,8 +115,8 @@ void *ebbi_heap_resize(void *block, size_t bytes)
 	uint64_t entry = ebbi_pagemap_get((uintptr_t)block);
 	size_t have;
 
-	if (EBBI_UNLIKELY(!ebbi_misuse_is_slot(block, entry) || bytes > EBBI_SMALL_MOST ||
-			  ebbi_heap.config.check == EBB_CHECK_FULL))
+	if (EBBI_UNLIKELY(!ebbi_misuse_is_slot(block, entry, EBBI_ENTRY_LOW) || bytes > EBBI_SMALL_MOST ||
+			  ebbi_heap.registry.standing_stop != 0))
 		return resize_slow(block, bytes);
 	have = ebbi_sizes[(entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT].bytes;
 	if (bytes <= have && (bytes > have / 2 || have <= 4 * EBBI_ALIGNMENT))

@@ -2,6 +2,8 @@
 
 #include <ebb/ebb.h>
 
+#include "heap/guarded.h"
+#include "heap/hardened.h"
 #include "platform/clock.h"
 #include "platform/membarrier.h"
 #include "platform/rights.h"
@@ -78,6 +80,8 @@ static size_t look(struct ebbi_cache *own, enum ebbi_sweep which, bool everythin
 	size_t left = 0;
 
 	*ret_left = ebbi_registry_sweep(&ebbi_heap.registry, which, own);
+	if (ebbi_is_hardened())
+		ebbi_guarded_look(everything, &left);
 	if (ebbi_heap.config.purge) {
 		struct answers before = answers_now();
 		size_t runs_left;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "caches/nested.h"
+#include "heap/hardened.h"
 #include "heap/inside.h"
 #include "heap/misuse.h"
 #include "heap/reclaim.h"
@@ -125,6 +126,11 @@ static void *alloc_seen(struct ebbi_cache *cache, uint32_t seen, size_t bytes, s
 
 	if (ebbi_heap_settle(cache, seen) == EBBI_NESTED)
 		return alloc_nested(cache, bytes, align_bytes, content);
+	if (ebbi_is_hardened()) {
+		block = ebbi_hardened_alloc(cache, bytes, align_bytes, content);
+		ebbi_handshake_leave(&cache->handshake);
+		return EBBI_LIKELY(block != NULL) ? block : without_memory();
+	}
 	block = alloc_inside(cache, bytes, align_bytes, content);
 	ebbi_handshake_leave(&cache->handshake);
 	return bytes <= EBBI_SMALL_MOST ? zeroed(block, bytes, content) : block;
@@ -139,7 +145,10 @@ void *ebbi_heap_alloc(size_t bytes, size_t align_bytes, enum ebbi_content conten
 	if (EBBI_LIKELY(cache != NULL))
 		return alloc_seen(cache, ebbi_handshake_enter(&cache->handshake), bytes, align_bytes, content);
 	ebbi_signals_block(&mask);
-	block = alloc_without_cache(bytes, align_bytes, content);
+	if (ebbi_is_hardened())
+		block = ebbi_hardened_alloc(NULL, bytes, align_bytes, content);
+	else
+		block = alloc_without_cache(bytes, align_bytes, content);
 	ebbi_signals_restore(&mask);
 	return block;
 }
@@ -151,7 +160,16 @@ void *ebbi_heap_alloc_slow(size_t bytes)
 
 void *ebbi_heap_alloc_seen(size_t bytes, uint32_t seen)
 {
-	return alloc_seen(ebbi_thread_self.cache, seen, bytes, EBBI_ALIGNMENT, EBBI_CONTENT_ANY);
+	struct ebbi_cache *cache = ebbi_thread_self.cache;
+	void *block;
+
+	/* What every malloc of a hardened heap comes to. */
+	if (ebbi_is_hardened() && (seen & ~(uint32_t)EBBI_STATE_TOUCHED) == EBBI_STOP_SLOW) {
+		block = ebbi_hardened_alloc(cache, bytes, EBBI_ALIGNMENT, EBBI_CONTENT_ANY);
+		ebbi_handshake_leave(&cache->handshake);
+		return EBBI_LIKELY(block != NULL) ? block : without_memory();
+	}
+	return alloc_seen(cache, seen, bytes, EBBI_ALIGNMENT, EBBI_CONTENT_ANY);
 }
 
 void *ebbi_heap_refill(unsigned size_class)
@@ -216,9 +234,14 @@ static void free_seen(struct ebbi_cache *cache, uint32_t seen, void *block, uint
 void ebbi_heap_free(void *block)
 {
 	struct ebbi_cache *cache = ebbi_thread_cache_if_worth();
-	uint64_t entry = ebbi_misuse_judge("free", block);
+	uint64_t entry;
 	uint64_t mask;
 
+	if (ebbi_is_hardened()) {
+		ebbi_hardened_free(block, EBBI_SIZE_UNSAID);
+		return;
+	}
+	entry = ebbi_misuse_judge("free", block);
 	if (EBBI_LIKELY(cache != NULL)) {
 		free_seen(cache, ebbi_handshake_enter(&cache->handshake), block, entry);
 		return;
@@ -239,6 +262,10 @@ void ebbi_heap_free_seen(void *block, uint32_t seen)
 	if (block == NULL) {
 		if ((seen & EBBI_STATE_BUSY) == 0)
 			ebbi_handshake_back_out(&ebbi_thread_self.cache->handshake, seen);
+		return;
+	}
+	if (ebbi_is_hardened()) {
+		ebbi_hardened_free_seen(block, seen, EBBI_SIZE_UNSAID);
 		return;
 	}
 	free_seen(ebbi_thread_self.cache, seen, block, ebbi_misuse_judge("free", block));

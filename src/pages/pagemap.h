@@ -32,6 +32,8 @@
  *           | LINK    | second or third page of a free run: 3 unused, number of the first page of a neighbour in
  *           |         | its bin (40)
  *           | NESTED  | as MAPPING, made for a signal handler that interrupted the allocator
+ *           | GUARD   | hardened: last page of a guarded block, see heap/guarded.c
+ *           | WAITING_RUN, WAITING_MAPPING | hardened: first page of a freed block that is not yet reused: likewise
  *
  * The class stands where it is the class times 32: how far a cache's rack lies from the first one.
  */
@@ -59,6 +61,9 @@ enum ebbi_kind {
 	EBBI_KIND_MAPPING,
 	EBBI_KIND_NESTED,
 	EBBI_KIND_LINK,
+	EBBI_KIND_GUARD,
+	EBBI_KIND_WAITING_RUN,
+	EBBI_KIND_WAITING_MAPPING,
 };
 
 #define EBBI_ENTRY_LOW ((uint64_t)0x1f) /* not 0: a kind that is no size class */

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "heap/hardened.h"
 #include "heap/heap.h"
+#include "heap/quarantine.h"
 #include "heap/reclaim.h"
 #include "heap/scavenger.h"
 
@@ -19,6 +21,13 @@ static uint64_t minus(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
+static void count_cache(const struct ebbi_cache *cache, uint32_t cached[EBBI_CLASSES])
+{
+	(void)ebbi_cache_held_bytes(cache, cached);
+	if (ebbi_is_hardened())
+		ebbi_quarantine_count(cache, cached);
+}
+
 /* What all caches hold, in slots of each class. */
 static unsigned count_caches(uint32_t cached[EBBI_CLASSES])
 {
@@ -28,7 +37,7 @@ static unsigned count_caches(uint32_t cached[EBBI_CLASSES])
 	for (struct ebbi_cache *cache = ebbi_load_acquire(&registry->all); cache != NULL; cache = cache->next) {
 		caches++;
 		if (!ebbi_load_relaxed(&cache->drained) || !ebbi_handshake_looks_idle(&cache->handshake))
-			(void)ebbi_cache_held_bytes(cache, cached);
+			count_cache(cache, cached);
 	}
 	return caches;
 }

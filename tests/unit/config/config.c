@@ -91,6 +91,9 @@ TEST(words)
 		CHECK_EQ(parse(text).purge, 0u);
 		CHECK_EQ(said_count, 0u);
 	}
+	CHECK_EQ(parse("stats").stats, 1u);
+	CHECK_EQ(parse("stats:0, hardened ,delay:0").hardened, 1u);
+	CHECK_EQ(said_count, 0u);
 	CHECK_EQ(parse("hugepages:off").hugepages, (uint64_t)EBB_HUGEPAGES_OFF);
 	CHECK_EQ(parse("hugepages:on").hugepages, (uint64_t)EBB_HUGEPAGES_ON);
 	CHECK_EQ(parse("hugepages:on,hugepages:default").hugepages, (uint64_t)EBB_HUGEPAGES_DEFAULT);
@@ -120,7 +123,6 @@ TEST(wrong_values)
 		"stats:2",
 		"stats:",
 		"stats:TRUE",
-		"stats",
 		"stats:1:1",
 		"hugepages:1",
 		"hugepages:",
@@ -153,7 +155,7 @@ TEST(unknown_keys)
 	CHECK_EQ(config.stats, 1u);
 	CHECK_EQ(config.delay, SECOND);
 	CHECK_STR_EQ(said[0], "EBB_CONF: unknown key 'delai' is ignored; known: delay, scavenger, purge, membarrier, "
-			      "hugepages, stats, zero_on_free, check");
+			      "hugepages, stats, zero_on_free, check, hardened");
 }
 
 /* A value that is wrong does not undo one that was right. */

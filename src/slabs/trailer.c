@@ -1,0 +1,3 @@
+#include "slabs/trailer.h"
+
+struct ebbi_trailer_secret ebbi_trailer_secret;
