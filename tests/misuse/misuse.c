@@ -355,6 +355,109 @@ static void never_allocated(void)
 	release(hide(block + 10 * 2048));
 }
 
+/* --- What a hardened heap finds besides ---------------------------------------------------- */
+
+static void write_at(void *block, ptrdiff_t offset, uint8_t value)
+{
+	volatile uint8_t *at = hide((uint8_t *)block + offset);
+
+	*at = value;
+}
+
+/* The commonest of all: a string's final 0 one byte too far. */
+static void overflow(size_t size, ptrdiff_t offset, uint8_t value)
+{
+	uint8_t *block = block_of(size);
+
+	tell("pointer", block);
+	write_at(block, offset, value);
+	release(block);
+}
+
+static void overflow_0(void)
+{
+	overflow(24, 24, 0);
+}
+
+static void overflow_1(void)
+{
+	overflow(20, 20, 7);
+}
+
+static void overflow_8(void)
+{
+	overflow(64, 71, 0);
+}
+
+static void overflow_neighbour(void)
+{
+	uint8_t *block = block_of(64);
+
+	tell("pointer", block);
+	memset(hide(block), 0x41, 200);
+	release(block);
+}
+
+static void overflow_realloc(void)
+{
+	uint8_t *block = block_of(100);
+
+	tell("pointer", block);
+	write_at(block, 100, 0);
+	hide(resize(block, 3000));
+}
+
+static void overflow_run(void)
+{
+	overflow(40000, 40000, 0);
+}
+
+/* Nobody can say which slot comes next, but all free ones are looked at before they are used again. */
+static void write_after_free(size_t size, ptrdiff_t offset)
+{
+	uint8_t *block = block_of(size);
+
+	tell("pointer", block);
+	release(block);
+	write_at(block, offset, 1);
+	for (unsigned i = 0; i < 400; i++)
+		release(block_of(size));
+}
+
+static void after_free_small(void)
+{
+	write_after_free(64, 12);
+}
+
+static void after_free_slot(void)
+{
+	write_after_free(5000, 4000);
+}
+
+static void after_free_run(void)
+{
+	write_after_free(50000, 40000);
+}
+
+static void after_free_large(void)
+{
+	write_after_free((size_t)1 << 20, 500000);
+}
+
+static void after_free_huge(void)
+{
+	write_after_free((size_t)9 << 20, (ptrdiff_t)5 << 20);
+}
+
+static void guard_overrun(void)
+{
+	size_t size = (size_t)1 << 20;
+	uint8_t *block = block_of(size);
+
+	tell("pointer", block);
+	write_at(block, (ptrdiff_t)size, 1);
+}
+
 /* --- The surroundings of the end ---------------------------------------------------------- */
 
 static void on_abort(int number)
@@ -454,6 +557,18 @@ static const struct {
 	{"with-ignore", with_ignore},
 	{"with-block", with_block},
 	{"in-thread", in_thread},
+	{"overflow-0", overflow_0},
+	{"overflow-1", overflow_1},
+	{"overflow-8", overflow_8},
+	{"overflow-neighbour", overflow_neighbour},
+	{"overflow-realloc", overflow_realloc},
+	{"overflow-run", overflow_run},
+	{"after-free-small", after_free_small},
+	{"after-free-slot", after_free_slot},
+	{"after-free-run", after_free_run},
+	{"after-free-large", after_free_large},
+	{"after-free-huge", after_free_huge},
+	{"guard-overrun", guard_overrun},
 	{"scribble", scribble},
 };
 
