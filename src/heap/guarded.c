@@ -349,7 +349,12 @@ void *ebbi_guarded_resize_try(const struct ebbi_guarded_block *block, size_t byt
 
 	if (resize_in_room(block, bytes))
 		return block->start;
-	if (!block->guarded || bytes < EBBI_GUARDED_LEAST || !guard_lower(block))
+	/*
+	 * Pages that became free in place would not be zeros: a block that shrinks is copied. So is a mapping, whose
+	 * new last page the page map need not know.
+	 */
+	if (!block->guarded || bytes < EBBI_GUARDED_LEAST || total < block->pages << EBBI_PAGE_SHIFT ||
+	    ebbi_entry_kind(ebbi_pagemap_get(block->base)) != EBBI_KIND_RUN || !guard_lower(block))
 		return NULL;
 	done = ebbi_large_resize_try(&ebbi_heap.large, (void *)block->base, ebbi_pagemap_get(block->base), total,
 				     &base);
