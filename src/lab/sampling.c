@@ -69,6 +69,9 @@ static void preload_main(struct session *session, uint64_t now_ns)
 	result->others = look;
 	if (look.state == PRELOAD_MISSED && early)
 		return;
+	/* A loader maps what it then finds it cannot link, and ends the process: musl's does with glibc's libraries. */
+	if (look.state == PRELOAD_TAKEN && early && ebbi_preload_obstacle(session->executable) != REASON_NONE)
+		return;
 	if (look.state == PRELOAD_MISSED && result->preload != PRELOAD_MISSED)
 		result->preload_reason = ebbi_preload_explain(session->main, session->executable);
 	result->preload = look.state;

@@ -170,6 +170,8 @@ size_t ebbi_store_purge_metadata(struct ebbi_store *store)
 	ebbi_lock_acquire(&store->pages.purge_lock);
 	purged = ebbi_meta_purge(&store->meta, &refused);
 	ebbi_lock_release(&store->pages.purge_lock);
+	if (purged > 0)
+		ebbi_pages_count_purge(&store->pages, purged, /* done= */ true);
 	if (refused > 0)
 		ebbi_pages_count_purge(&store->pages, refused, /* done= */ false);
 	return purged;
