@@ -24,7 +24,7 @@ const struct ebbi_size ebbi_sizes[EBBI_SIZES_ROOM] = {
 		row(EBBI_CLASS_1024, 912, 1024)
 
 #define CLASS_ROW(size_class, first, last) [(first) / 16 ...(last) / 16] = (size_class)
-#define OFFSET_ROW(size_class, first, last) [(first) / 16 ...(last) / 16] = (size_class)*EBBI_CLASS_SCALE
+#define OFFSET_ROW(size_class, first, last) [(first) / 16 ...(last) / 16] = ((size_class)*EBBI_CLASS_SCALE)
 
 const uint8_t ebbi_class_table[EBBI_CLASS_TABLE_MOST / 16 + 1] = {UP_TO_1024(CLASS_ROW)};
 const uint16_t ebbi_class_offsets[EBBI_CLASS_TABLE_MOST / 16 + 1] = {UP_TO_1024(OFFSET_ROW)};
