@@ -117,15 +117,13 @@ EBBI_EXPORT void *pvalloc(size_t bytes)
 
 EBBI_EXPORT void free_sized(void *block, size_t bytes)
 {
-	(void)bytes;
-	free(block);
+	ebbi_fast_free_sized(block, bytes);
 }
 
 EBBI_EXPORT void free_aligned_sized(void *block, size_t align_bytes, size_t bytes)
 {
 	(void)align_bytes;
-	(void)bytes;
-	free(block);
+	ebbi_fast_free_sized(block, bytes);
 }
 
 EBBI_EXPORT size_t malloc_usable_size(void *block)

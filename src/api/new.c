@@ -146,7 +146,10 @@ void *ebbi_new_array_aligned_nothrow(size_t bytes, size_t align_bytes, const voi
 	return ebbi_new_aligned_nothrow(bytes, align_bytes, tag);
 }
 
-/* Every form of delete frees the block; what else it is told (a size, an alignment) says nothing new. */
+/*
+ * Every form of delete frees the block; a size that it is told is compared in a hardened heap, else it says nothing
+ * new, as an alignment does.
+ */
 #define DELETE(suffix, mangled, ...) \
 	void ebbi_delete_##suffix(__VA_ARGS__) NAME(mangled); \
 	void ebbi_delete_##suffix(__VA_ARGS__)
@@ -163,14 +166,14 @@ DELETE(array, "_ZdaPv", void *block)
 	ebbi_fast_free(block);
 }
 
-DELETE(sized, "_ZdlPvm", void *block, size_t bytes UNUSED)
+DELETE(sized, "_ZdlPvm", void *block, size_t bytes)
 {
-	ebbi_fast_free(block);
+	ebbi_fast_free_sized(block, bytes);
 }
 
-DELETE(array_sized, "_ZdaPvm", void *block, size_t bytes UNUSED)
+DELETE(array_sized, "_ZdaPvm", void *block, size_t bytes)
 {
-	ebbi_fast_free(block);
+	ebbi_fast_free_sized(block, bytes);
 }
 
 DELETE(nothrow, "_ZdlPvRKSt9nothrow_t", void *block, const void *tag UNUSED)
@@ -193,14 +196,14 @@ DELETE(array_aligned, "_ZdaPvSt11align_val_t", void *block, size_t align_bytes U
 	ebbi_fast_free(block);
 }
 
-DELETE(sized_aligned, "_ZdlPvmSt11align_val_t", void *block, size_t bytes UNUSED, size_t align_bytes UNUSED)
+DELETE(sized_aligned, "_ZdlPvmSt11align_val_t", void *block, size_t bytes, size_t align_bytes UNUSED)
 {
-	ebbi_fast_free(block);
+	ebbi_fast_free_sized(block, bytes);
 }
 
-DELETE(array_sized_aligned, "_ZdaPvmSt11align_val_t", void *block, size_t bytes UNUSED, size_t align_bytes UNUSED)
+DELETE(array_sized_aligned, "_ZdaPvmSt11align_val_t", void *block, size_t bytes, size_t align_bytes UNUSED)
 {
-	ebbi_fast_free(block);
+	ebbi_fast_free_sized(block, bytes);
 }
 
 DELETE(aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", void *block, size_t align_bytes UNUSED,

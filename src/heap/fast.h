@@ -25,6 +25,9 @@ void *ebbi_heap_refill(unsigned size_class);
 
 void ebbi_heap_free_slow(void *block);
 void ebbi_heap_free_seen(void *block, uint32_t seen);
+/* The same for a free that says how long the block is, which only a hardened heap compares. */
+void ebbi_heap_free_sized_slow(void *block, size_t said_bytes);
+void ebbi_heap_free_sized_seen(void *block, size_t said_bytes, uint32_t seen);
 /* Inside, and the block cannot simply be pushed: no room, or something is wrong with it. Comes out. */
 void ebbi_heap_spill(void *block, uint64_t entry);
 
@@ -68,7 +71,8 @@ static inline __attribute__((always_inline)) void *ebbi_fast_alloc(size_t bytes)
 	return slot;
 }
 
-static inline __attribute__((always_inline)) void ebbi_fast_free(void *block)
+/* `sized` is a constant: a sized free differs in whom it calls when it leaves the short way. */
+static inline __attribute__((always_inline)) void ebbi_fast_free_either(void *block, bool sized, size_t said_bytes)
 {
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
 	struct ebbi_shelf *shelf = ebbi_thread_self.shelf;
@@ -78,13 +82,19 @@ static inline __attribute__((always_inline)) void ebbi_fast_free(void *block)
 	size_t top;
 
 	if (EBBI_UNLIKELY((entry & EBBI_ENTRY_LOW) != 0 || cache == NULL)) {
-		ebbi_heap_free_slow(block);
+		if (sized)
+			ebbi_heap_free_sized_slow(block, said_bytes);
+		else
+			ebbi_heap_free_slow(block);
 		return;
 	}
 	rack = ebbi_fast_rack(shelf, entry & EBBI_ENTRY_CLASS);
 	seen = ebbi_handshake_enter(&cache->handshake);
 	if (EBBI_UNLIKELY(!ebbi_seen_clear(seen))) {
-		ebbi_heap_free_seen(block, seen);
+		if (sized)
+			ebbi_heap_free_sized_seen(block, said_bytes, seen);
+		else
+			ebbi_heap_free_seen(block, seen);
 		return;
 	}
 	top = rack->top;
@@ -97,6 +107,16 @@ static inline __attribute__((always_inline)) void ebbi_fast_free(void *block)
 	}
 	ebbi_rack_push(shelf, rack, top, block);
 	ebbi_handshake_leave(&cache->handshake);
+}
+
+static inline __attribute__((always_inline)) void ebbi_fast_free(void *block)
+{
+	ebbi_fast_free_either(block, /* sized= */ false, 0);
+}
+
+static inline __attribute__((always_inline)) void ebbi_fast_free_sized(void *block, size_t said_bytes)
+{
+	ebbi_fast_free_either(block, /* sized= */ true, said_bytes);
 }
 
 #endif

@@ -40,9 +40,22 @@ void ebbi_guarded_init(void)
 	guarded.unit_bytes = ebbi_heap.store.meta.page_bytes;
 }
 
-uint64_t ebbi_guarded_refused(void)
+struct ebbi_guarded_figures ebbi_guarded_count(void)
 {
-	return ebbi_load_relaxed(&guarded.refused);
+	struct ebbi_guarded_figures figures = {.refused = ebbi_load_relaxed(&guarded.refused)};
+	size_t guards = ebbi_load_relaxed(&guarded.guards);
+
+	ebbi_lock_acquire(&ebbi_heap.large.lock);
+	figures.waiting_pages = guarded.pages;
+	for (unsigned i = 0; i < guarded.count; i++) {
+		const struct waiting *waiting = &guarded.waiting[i];
+
+		guards -= ebbi_min_size(guards, waiting->block.guarded && !waiting->block.soft);
+		figures.held_pages += waiting->purged ? 0 : waiting->block.room >> EBBI_PAGE_SHIFT;
+	}
+	ebbi_lock_release(&ebbi_heap.large.lock);
+	figures.guard_pages = guards * (guarded.unit_bytes >> EBBI_PAGE_SHIFT);
+	return figures;
 }
 
 static uintptr_t last_page(uintptr_t base, size_t pages)

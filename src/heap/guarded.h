@@ -64,7 +64,14 @@ void *ebbi_guarded_resize_try(const struct ebbi_guarded_block *block, size_t byt
 /* One look; as ebbi_large_purge. Nothing is counted as given back: the pages layer does. */
 void ebbi_guarded_look(bool everything, size_t *ret_left);
 
-/* For statistics. */
-uint64_t ebbi_guarded_refused(void);
+/* For statistics. The large heap's counters know all of these pages as live. */
+struct ebbi_guarded_figures {
+	size_t waiting_pages; /* of blocks that wait, their guards included */
+	size_t held_pages;    /* those of them that are resident, as far as the heap knows */
+	size_t guard_pages;   /* inaccessible ones behind live blocks */
+	uint64_t refused;     /* guards that there were no mappings for */
+};
+
+struct ebbi_guarded_figures ebbi_guarded_count(void);
 
 #endif

@@ -257,7 +257,17 @@ void ebbi_heap_free_slow(void *block)
 		ebbi_heap_free(block);
 }
 
-void ebbi_heap_free_seen(void *block, uint32_t seen)
+void ebbi_heap_free_sized_slow(void *block, size_t said_bytes)
+{
+	if (block == NULL)
+		return;
+	if (ebbi_is_hardened())
+		ebbi_hardened_free(block, said_bytes);
+	else
+		ebbi_heap_free(block);
+}
+
+void ebbi_heap_free_sized_seen(void *block, size_t said_bytes, uint32_t seen)
 {
 	if (block == NULL) {
 		if ((seen & EBBI_STATE_BUSY) == 0)
@@ -265,10 +275,15 @@ void ebbi_heap_free_seen(void *block, uint32_t seen)
 		return;
 	}
 	if (ebbi_is_hardened()) {
-		ebbi_hardened_free_seen(block, seen, EBBI_SIZE_UNSAID);
+		ebbi_hardened_free_seen(block, seen, said_bytes);
 		return;
 	}
 	free_seen(ebbi_thread_self.cache, seen, block, ebbi_misuse_judge("free", block));
+}
+
+void ebbi_heap_free_seen(void *block, uint32_t seen)
+{
+	ebbi_heap_free_sized_seen(block, EBBI_SIZE_UNSAID, seen);
 }
 
 void ebbi_heap_spill(void *block, uint64_t entry)

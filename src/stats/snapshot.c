@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "heap/guarded.h"
 #include "heap/hardened.h"
 #include "heap/heap.h"
 #include "heap/quarantine.h"
@@ -69,6 +70,20 @@ static void add_class(struct ebb_snapshot *snapshot, unsigned size_class, uint32
 	snapshot->resident_bytes += resident;
 }
 
+/* Pages of large blocks that the program has; what a hardened heap lets wait is held, and its guards are neither. */
+static uint64_t live_large_pages(struct ebb_snapshot *snapshot, uint64_t *held_pages)
+{
+	const struct ebbi_large *large = &ebbi_heap.large;
+	struct ebbi_guarded_figures guarded = {0};
+
+	if (ebbi_is_hardened())
+		guarded = ebbi_guarded_count();
+	snapshot->guards_refused = guarded.refused;
+	*held_pages += guarded.held_pages;
+	return minus(ebbi_load_relaxed(&large->run_pages) + ebbi_load_relaxed(&large->mapping_pages),
+		     guarded.waiting_pages + guarded.guard_pages);
+}
+
 static void add_pages(struct ebb_snapshot *snapshot)
 {
 	struct ebbi_pages *pages = &ebbi_heap.store.pages;
@@ -89,9 +104,7 @@ static void add_pages(struct ebb_snapshot *snapshot)
 		snapshot->leftover_bytes += pages->leftovers[i].bytes;
 	ebbi_lock_release(&pages->lock);
 	dirty += ebbi_load_relaxed(&large->retained_pages);
-	snapshot->live_large_bytes =
-		(uint64_t)(ebbi_load_relaxed(&large->run_pages) + ebbi_load_relaxed(&large->mapping_pages))
-		<< EBBI_PAGE_SHIFT;
+	snapshot->live_large_bytes = live_large_pages(snapshot, &dirty) << EBBI_PAGE_SHIFT;
 	snapshot->held_run_bytes = dirty << EBBI_PAGE_SHIFT;
 	snapshot->live_bytes += snapshot->live_large_bytes;
 	snapshot->resident_bytes += snapshot->live_large_bytes + snapshot->held_run_bytes;

@@ -412,6 +412,38 @@ static void overflow_run(void)
 	overflow(40000, 40000, 0);
 }
 
+/* By their names: no header of this system has them. */
+static void free_said(const char *name, size_t size, size_t said)
+{
+	void (*function)(void *, size_t) = NULL;
+	void *block = block_of(size);
+
+	*(void **)(&function) = dlsym(RTLD_DEFAULT, name);
+	CHECK(function != NULL, "no %s", name);
+	tell("pointer", block);
+	function(hide(block), said);
+}
+
+static void sized_small(void)
+{
+	free_said("free_sized", 100, 99);
+}
+
+static void sized_large(void)
+{
+	free_said("free_sized", 300000, 300001);
+}
+
+static void sized_delete(void)
+{
+	free_said("_ZdlPvm", 24, 32);
+}
+
+static void sized_delete_array(void)
+{
+	free_said("_ZdaPvm", 24, 0);
+}
+
 /* Nobody can say which slot comes next, but all free ones are looked at before they are used again. */
 static void write_after_free(size_t size, ptrdiff_t offset)
 {
@@ -563,6 +595,10 @@ static const struct {
 	{"overflow-neighbour", overflow_neighbour},
 	{"overflow-realloc", overflow_realloc},
 	{"overflow-run", overflow_run},
+	{"sized-small", sized_small},
+	{"sized-large", sized_large},
+	{"sized-delete", sized_delete},
+	{"sized-delete-array", sized_delete_array},
 	{"after-free-small", after_free_small},
 	{"after-free-slot", after_free_slot},
 	{"after-free-run", after_free_run},
