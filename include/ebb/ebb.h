@@ -76,6 +76,8 @@ int ebb_snapshot(struct ebb_snapshot *ret_snapshot, size_t size_bytes);
  * it has looked for memory to give back and just before it goes to sleep; ebb_snapshot() and
  * malloc_trim() refresh it too. `sequence` is odd while a write is under way: a reader takes it
  * before and after, and retries when it is odd or has changed.
+ * A program that runs on the library calls ebb_snapshot() instead: the symbol is protected, and only
+ * code compiled with -fPIC can be linked against it.
  */
 #define EBB_SHARED_MAGIC 0x45424273u /* "EBBs" */
 struct ebb_shared {
