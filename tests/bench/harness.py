@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The harness itself: statistics, tables, markers, and that a preload which did not take is a failure."""
 
+import json
 import os
 import pathlib
 import sys
@@ -109,6 +110,20 @@ class Joining(unittest.TestCase):
         other["facts"]["kernel"] = "another"
         with self.assertRaises(joining.NotAlike):
             joining.joined([document(), other])
+
+
+    def test_file_directory_and_neither(self):
+        with tempfile.TemporaryDirectory() as directory:
+            file = pathlib.Path(directory, "results.json")
+            for text in (None, "no json", "[]", "{}"):
+                if text is not None:
+                    file.write_text(text)
+                with self.assertRaises(joining.Unreadable):
+                    joining.load(directory)
+            file.write_text(json.dumps(document()))
+            self.assertEqual(joining.load(directory), joining.load(str(file)))
+        with self.assertRaises(joining.Unreadable):
+            joining.load("/nonexistent")
 
 
 class Peers(unittest.TestCase):

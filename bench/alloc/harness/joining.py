@@ -1,11 +1,33 @@
 """Saved results: runs that were made in pieces, on a machine that is quiet for minutes only, become one."""
 
 
+import json
+import pathlib
+
+
+class Unreadable(Exception):
+    """No saved results where they were said to be."""
+
+
 class NotAlike(Exception):
     """Results of another machine, build or setting: a table of both would compare what cannot be compared."""
 
 
 SAME = ("cpu", "cpus", "system", "kernel", "page_size", "thp", "overcommit", "compiler")
+
+
+def load(path):
+    """The results in a file, or in the directory that --out named."""
+    file = pathlib.Path(path)
+    if file.is_dir():
+        file = file / "results.json"
+    try:
+        doc = json.loads(file.read_text())
+        doc["facts"], doc["peers"], doc["command"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise Unreadable(f"{file} holds no results of scripts/bench ({type(error).__name__}); name the results.json of a run,"
+                         " or its --out directory") from error
+    return doc
 
 
 def check_alike(first, other):

@@ -189,12 +189,12 @@ def main(argv):
         return 0
     try:
         if args.render:
-            doc = joining.joined([json.loads(pathlib.Path(path).read_text()) for path in args.render])
+            doc = joining.joined([joining.load(path) for path in args.render])
         else:
             names = [name for name in args.peers.split(",") if name]
             who = peers.collect(names, args.peer, args.peer_env, ROOT, args.ebb)
             doc = measure(args, who, plan(args))
-    except (peers.MissingPeer, runner.RunFailed, joining.NotAlike) as error:
+    except (peers.MissingPeer, runner.RunFailed, joining.NotAlike, joining.Unreadable) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
     body = tables.render(doc)
