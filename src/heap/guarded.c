@@ -1,6 +1,7 @@
 #include "heap/guarded.h"
 
 #include "heap/zeros.h"
+#include "platform/maps.h"
 #include "platform/report.h"
 #include "slabs/trailer.h"
 
@@ -36,7 +37,7 @@ static struct {
 
 void ebbi_guarded_init(void)
 {
-	guarded.limit = ebbi_vm_map_limit() / MAPPINGS_PART;
+	guarded.limit = ebbi_maps_limit() / MAPPINGS_PART;
 	guarded.unit_bytes = ebbi_heap.store.meta.page_bytes;
 }
 

@@ -29,7 +29,7 @@ static bool count_lines(const char *path, size_t *ret_lines)
 	return got == 0;
 }
 
-static size_t read_limit(void)
+size_t ebbi_maps_limit(void)
 {
 	char text[24];
 	size_t limit = 0;
@@ -47,7 +47,7 @@ static size_t read_limit(void)
 
 size_t ebbi_maps_left(void)
 {
-	size_t limit = read_limit();
+	size_t limit = ebbi_maps_limit();
 	size_t usable = limit - limit / RESERVE_PART;
 	size_t count;
 

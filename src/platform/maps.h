@@ -9,6 +9,9 @@
 
 #include <stddef.h>
 
+/* Mappings the kernel allows this process, 65530 when it does not say. Opens a file. */
+size_t ebbi_maps_limit(void);
+
 /* See maps_left in platform/vm.h. */
 size_t ebbi_maps_left(void);
 

@@ -1,7 +1,6 @@
 #include "platform/vm.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -54,22 +53,6 @@ size_t ebbi_vm_address_limit_bytes(void)
 int ebbi_vm_present(const void *base, size_t bytes, unsigned char *ret_present)
 {
 	return (int)ebbi_syscall3(SYS_mincore, (long)base, (long)bytes, (long)ret_present);
-}
-
-size_t ebbi_vm_map_limit(void)
-{
-	char text[24];
-	size_t limit = 0;
-	long got = 0;
-	long fd = ebbi_syscall4(SYS_openat, AT_FDCWD, (long)"/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC, 0);
-
-	if (fd >= 0) {
-		got = ebbi_syscall3(SYS_read, fd, (long)text, sizeof(text));
-		(void)ebbi_syscall1(SYS_close, fd);
-	}
-	for (long i = 0; i < got && text[i] >= '0' && text[i] <= '9' && limit < SIZE_MAX / 16; i++)
-		limit = limit * 10 + (size_t)(text[i] - '0');
-	return limit != 0 ? limit : 65530;
 }
 
 /*

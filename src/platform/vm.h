@@ -53,9 +53,6 @@ extern const struct ebbi_vm ebbi_vm_kernel;
 /* The kernel's page size: 4, 16 or 64 KiB. Constant after the first call; any thread. */
 size_t ebbi_vm_page_bytes(void);
 
-/* Mappings the kernel allows this process, 65530 when it does not say. Opens a file: at boot only. */
-size_t ebbi_vm_map_limit(void);
-
 /*
  * One byte into `ret_present` for each of the kernel's pages: 1 when it holds memory. For telling whether purged
  * pages were touched since.
