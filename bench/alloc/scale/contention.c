@@ -15,7 +15,7 @@
  * Threads never spin: on fewer CPUs than threads that would measure the scheduler. Waiting is the same
  * few futex calls under every allocator.
  */
-#include "../bench.h"
+#include "../object.h"
 
 #define THREADS_MOST 256u
 #define TABLE 1000u      /* objects a thread replaces */
@@ -25,10 +25,6 @@
 #define ROUND 1000u      /* objects of a thread in a ring's round */
 #define GENERATION 5000u /* replacements before a thread dies */
 #define WRITES 32u       /* stores to a small object */
-
-struct object {
-	uint32_t tag, size;
-};
 
 struct queue {
 	pthread_mutex_t lock;
@@ -57,30 +53,13 @@ static pthread_mutex_t done_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done_cond = PTHREAD_COND_INITIALIZER;
 static unsigned lines_left; /* guarded by done_lock */
 
-static struct object *object_new(struct rng *r)
-{
-	uint32_t size = sizes_pick(&sizes, r);
-	struct object *o = stamp(malloc(size), size, size ^ 0x5a5a5au);
-
-	o->size = size;
-	return o;
-}
-
-static void object_free(struct object *o)
-{
-	if (o == NULL)
-		return;
-	stamp_check(o, o->size, o->size ^ 0x5a5a5au);
-	free(o);
-}
-
 static void replace(struct thread *t, uint64_t steps)
 {
 	for (uint64_t i = 0; i < steps; i++) {
 		uint32_t at = rng_below(&t->rng, TABLE);
 
 		object_free(t->slot[at]);
-		t->slot[at] = object_new(&t->rng);
+		t->slot[at] = object_new(&sizes, &t->rng);
 	}
 }
 
@@ -108,7 +87,7 @@ static void *run_shared(void *arg)
 	for (uint64_t i = 0; i < t->steps; i++) {
 		uint32_t at = rng_below(&t->rng, SHARED);
 
-		object_free(__atomic_exchange_n(&shared[at], object_new(&t->rng), __ATOMIC_ACQ_REL));
+		object_free(__atomic_exchange_n(&shared[at], object_new(&sizes, &t->rng), __ATOMIC_ACQ_REL));
 	}
 	return NULL;
 }
@@ -121,7 +100,7 @@ static void produce(struct thread *t)
 		struct object *batch[BATCH];
 
 		for (unsigned k = 0; k < BATCH; k++)
-			batch[k] = object_new(&t->rng);
+			batch[k] = object_new(&sizes, &t->rng);
 		pthread_mutex_lock(&q->lock);
 		while (q->in - q->out == QUEUE)
 			pthread_cond_wait(&q->changed, &q->lock);
@@ -167,7 +146,7 @@ static void *run_ring(void *arg)
 
 	for (uint64_t i = 0; i < t->steps; i += ROUND) {
 		for (unsigned k = 0; k < ROUND; k++)
-			t->made[k] = object_new(&t->rng);
+			t->made[k] = object_new(&sizes, &t->rng);
 		pthread_barrier_wait(&barrier);
 		clear(neighbour->made, ROUND);
 		pthread_barrier_wait(&barrier);

@@ -5,17 +5,12 @@
  * thread is often gone. One replacement in eight goes through a slot that all
  * lines share, so that objects also cross between threads that live.
  */
-#include "../bench.h"
+#include "../object.h"
 
 #define LINES 4
 #define SLOTS 1500u
 #define SHARED 64u
 #define STEPS 25000u
-
-/* The size is kept in the object: the slots hold nothing but the pointer. */
-struct object {
-	uint32_t tag, size;
-};
 
 struct line {
 	struct object *slot[SLOTS];
@@ -29,23 +24,6 @@ static struct object *shared[SHARED]; /* atomic, acquire and release */
 static pthread_mutex_t done_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done_cond = PTHREAD_COND_INITIALIZER;
 static int lines_done; /* guarded by done_lock */
-
-static struct object *object_new(struct rng *r)
-{
-	uint32_t size = sizes_pick(&sizes, r);
-	struct object *o = stamp(malloc(size), size, size ^ 0x5a5a5au);
-
-	o->size = size;
-	return o;
-}
-
-static void object_free(struct object *o)
-{
-	if (o == NULL)
-		return;
-	stamp_check(o, o->size, o->size ^ 0x5a5a5au);
-	free(o);
-}
 
 static void line_finish(struct line *l)
 {
@@ -64,7 +42,7 @@ static void *generation(void *arg)
 
 	for (uint32_t i = 0; i < STEPS; i++) {
 		uint32_t at = rng_below(&l->rng, SLOTS);
-		struct object *o = object_new(&l->rng);
+		struct object *o = object_new(&sizes, &l->rng);
 
 		if (i % 8 == 0)
 			o = __atomic_exchange_n(&shared[at % SHARED], o, __ATOMIC_ACQ_REL);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "fake_heap.h"
 #include "fake_vm.h"
 #include "heap/fast.h"
 #include "heap/inside.h"
@@ -44,15 +45,6 @@ static char what[160];
 
 static const int answers[] = {-ENOMEM, -EAGAIN, -EPERM, -ENOSYS, -EINVAL};
 #define ANSWERS (sizeof(answers) / sizeof(answers[0]))
-
-static void boot_on_fake(void)
-{
-	CHECK_EQ(setenv("EBB_CONF", "scavenger:0,delay:86400s", 1), 0);
-	ebbi_heap_boot();
-	fake_vm_reset(ebbi_vm_page_bytes());
-	ebbi_heap.store.pages.vm = &fake_vm;
-	ebbi_heap.store.meta.vm = &fake_vm;
-}
 
 /* --- Blocks that know what they hold --------------------------------------------------------- */
 

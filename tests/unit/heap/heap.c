@@ -9,22 +9,13 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "fake_heap.h"
 #include "fake_vm.h"
 #include "heap/fast.h"
 #include "heap/inside.h"
 #include "heap/misuse.h"
 
 #define MIB ((size_t)1 << 20)
-
-/* Boot makes no kernel call for the heap: the fake can take the kernel's place right after it. */
-static void boot_on_fake(void)
-{
-	CHECK_EQ(setenv("EBB_CONF", "scavenger:0,delay:86400s", 1), 0);
-	ebbi_heap_boot();
-	fake_vm_reset(ebbi_vm_page_bytes());
-	ebbi_heap.store.pages.vm = &fake_vm;
-	ebbi_heap.store.meta.vm = &fake_vm;
-}
 
 static void *take(size_t bytes, size_t align_bytes, enum ebbi_content content)
 {

@@ -5,19 +5,11 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "fake_heap.h"
 #include "fake_vm.h"
 #include "heap/fast.h"
 
 #define MIB ((size_t)1 << 20)
-
-static void boot_on_fake(void)
-{
-	CHECK_EQ(setenv("EBB_CONF", "scavenger:0,delay:86400s", 1), 0);
-	ebbi_heap_boot();
-	fake_vm_reset(ebbi_vm_page_bytes());
-	ebbi_heap.store.pages.vm = &fake_vm;
-	ebbi_heap.store.meta.vm = &fake_vm;
-}
 
 static void fill(char *block, size_t bytes)
 {
