@@ -23,6 +23,18 @@ static size_t live_pages(void)
 	return ebbi_load_relaxed(&ebbi_heap.store.pages.live_pages) + ebbi_load_relaxed(&ebbi_heap.large.mapping_pages);
 }
 
+/* Mapped, and neither the program's nor part of a slab: what a reclaim may be able to give. */
+static size_t free_pages(void)
+{
+	struct ebbi_pages *pages = &ebbi_heap.store.pages;
+	size_t free;
+
+	ebbi_lock_acquire(&pages->lock);
+	free = (pages->mapped_bytes >> EBBI_PAGE_SHIFT) - pages->live_pages;
+	ebbi_lock_release(&pages->lock);
+	return free + ebbi_load_relaxed(&ebbi_heap.large.retained_pages);
+}
+
 /* Returns pages that were free, or in caches, and are neither now. */
 static size_t give_everything(struct ebbi_cache *own)
 {
@@ -43,21 +55,33 @@ static size_t give_everything(struct ebbi_cache *own)
 	return given + (live_before > live_after ? live_before - live_after : 0);
 }
 
+/* The scavenger may be unmapping what the request found no room beside: then wait for it. */
+static bool wait_for_purge(void)
+{
+	struct ebbi_lock *lock = &ebbi_heap.store.pages.purge_lock;
+
+	if (ebbi_lock_acquire_try(lock)) {
+		ebbi_lock_release(lock);
+		return false;
+	}
+	ebbi_lock_wait_free(lock);
+	return true;
+}
+
+/* After a reclaim there is a second try, whatever it gave: another thread may have given as well. */
 static bool reclaim_now(struct ebbi_cache *own, size_t wanted_pages)
 {
 	struct ebbi_reclaim_last *last = &reclaim.last;
-	uint64_t start_ns = ebbi_clock_now_ns();
-	size_t given;
+	uint64_t start_ns = ebbi_clock_thread_ns();
 
-	if (!ebbi_policy_reclaim_is_due(last, start_ns, live_pages(), wanted_pages))
-		return false;
-	given = give_everything(own);
-	last->vain = given < wanted_pages;
-	last->live_pages = live_pages();
+	if (!ebbi_policy_reclaim_is_due(last, ebbi_clock_now_ns(), free_pages(), wanted_pages))
+		return wait_for_purge();
+	last->vain = give_everything(own) < wanted_pages;
+	last->free_pages = free_pages();
 	last->end_ns = ebbi_clock_now_ns();
-	last->took_ns = last->end_ns - start_ns;
+	last->took_ns = ebbi_clock_thread_ns() - start_ns;
 	ebbi_fetch_add_relaxed(&reclaim.done, 1u);
-	return given > 0;
+	return true;
 }
 
 static void wait_for_other(void)
@@ -69,7 +93,7 @@ static void wait_for_other(void)
 bool ebbi_reclaim(struct ebbi_cache *own, size_t bytes)
 {
 	uint32_t expected = IDLE;
-	bool given;
+	bool again;
 
 	/* More than any amount of freeing can make room for. */
 	if (bytes > ebbi_vm_address_limit_bytes())
@@ -78,10 +102,10 @@ bool ebbi_reclaim(struct ebbi_cache *own, size_t bytes)
 		wait_for_other();
 		return true;
 	}
-	given = reclaim_now(own, ebbi_divide_up(bytes, EBBI_PAGE_BYTES));
+	again = reclaim_now(own, ebbi_divide_up(bytes, EBBI_PAGE_BYTES));
 	ebbi_store_release(&reclaim.word, (uint32_t)IDLE);
 	ebbi_futex_wake(&reclaim.word, INT32_MAX);
-	return given;
+	return again;
 }
 
 uint64_t ebbi_reclaim_count(void)

@@ -18,8 +18,8 @@
 #include "heap/heap.h"
 
 /*
- * `bytes` could not be had. True: something was given back, by this thread or another, and a second try may
- * succeed. `own` is the caller's cache, which it is inside of, or NULL.
+ * `bytes` could not be had. True: something may have been given back, by this thread or another, and a second try
+ * may succeed. `own` is the caller's cache, which it is inside of, or NULL.
  */
 bool ebbi_reclaim(struct ebbi_cache *own, size_t bytes);
 

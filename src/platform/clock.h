@@ -1,8 +1,8 @@
 /*
- * clock.h: monotonic time.
+ * clock.h: monotonic time, and a thread's own.
  *
  * Owns: nothing. Never: touches errno. Any thread, also one without a C library context.
- * Errors: none (CLOCK_MONOTONIC cannot fail; where a filter refuses it, time stands at 0).
+ * Errors: none (these clocks cannot fail; where a filter refuses it, time stands at 0).
  */
 #ifndef EBBI_PLATFORM_CLOCK_H
 #define EBBI_PLATFORM_CLOCK_H
@@ -11,5 +11,8 @@
 
 /* Nanoseconds since an arbitrary start; does not run while the machine is suspended. */
 uint64_t ebbi_clock_now_ns(void);
+
+/* Nanoseconds that the calling thread has run. */
+uint64_t ebbi_clock_thread_ns(void);
 
 #endif

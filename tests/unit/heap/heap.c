@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "fake_heap.h"
@@ -14,6 +15,7 @@
 #include "heap/fast.h"
 #include "heap/inside.h"
 #include "heap/misuse.h"
+#include "heap/reclaim.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -54,6 +56,31 @@ TEST(first_without_memory)
 	ebbi_heap_free(block);
 	CHECK_EQ(errno, 0);
 	CHECK(ebbi_thread_self.cache != NULL);
+	ebbi_heap_check();
+}
+
+/* What another thread unmaps while this one reclaims in vain is as good as what the reclaim gives. */
+TEST(second_try_after_a_vain_reclaim)
+{
+	unsigned before = fake_vm_refused(FAKE_RESERVE);
+	unsigned maps = fake_vm_refused(FAKE_MAP);
+	unsigned each;
+
+	(void)ebbi_reclaim(NULL, 1);
+	fake_vm_refuse(FAKE_MAP, 0, UINT32_MAX);
+	fake_vm_refuse(FAKE_RESERVE, 0, UINT32_MAX);
+	CHECK(ebbi_heap_alloc(5 * MIB, 16, EBBI_CONTENT_ANY) == NULL);
+	CHECK_EQ(fake_vm_refused(FAKE_MAP) - maps, 2u);
+	each = (fake_vm_refused(FAKE_RESERVE) - before) / 2;
+	CHECK_GT(each, 0u);
+	usleep(20000); /* the rest after a vain one */
+	fake_vm_refuse(FAKE_MAP, 0, 1);
+	fake_vm_refuse(FAKE_RESERVE, 0, each);
+	before = fake_vm_refused(FAKE_RESERVE);
+	ebbi_heap_free(take(5 * MIB, 16, EBBI_CONTENT_ANY));
+	CHECK_EQ(fake_vm_refused(FAKE_RESERVE) - before, each);
+	fake_vm_refuse(FAKE_MAP, 0, 0);
+	fake_vm_refuse(FAKE_RESERVE, 0, 0);
 	ebbi_heap_check();
 }
 
@@ -275,6 +302,7 @@ int main(void)
 	boot_on_fake();
 	RUN(boot);
 	RUN(first_without_memory);
+	RUN(second_try_after_a_vain_reclaim);
 	RUN(sizes_and_alignments);
 	RUN(absurd_sizes);
 	RUN(fast_and_slow_agree);

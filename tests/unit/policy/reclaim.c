@@ -16,22 +16,22 @@ TEST(first)
 /* One that gave what was wanted may be followed by the next at once. */
 TEST(after_success)
 {
-	struct ebbi_reclaim_last last = {.end_ns = 50 * MS, .took_ns = 10 * MS, .live_pages = 1000, .vain = false};
+	struct ebbi_reclaim_last last = {.end_ns = 50 * MS, .took_ns = 10 * MS, .free_pages = 1000, .vain = false};
 
 	CHECK(ebbi_policy_reclaim_is_due(&last, 50 * MS, 1000, 10));
 }
 
 TEST(after_a_vain_one)
 {
-	struct ebbi_reclaim_last last = {.end_ns = 50 * MS, .took_ns = 10 * MS, .live_pages = 1000, .vain = true};
+	struct ebbi_reclaim_last last = {.end_ns = 50 * MS, .took_ns = 10 * MS, .free_pages = 1000, .vain = true};
 
 	CHECK(!ebbi_policy_reclaim_is_due(&last, 50 * MS, 1000, 10));
 	CHECK(!ebbi_policy_reclaim_is_due(&last, 149 * MS, 1000, 10));
 	CHECK(ebbi_policy_reclaim_is_due(&last, 150 * MS, 1000, 10));
-	/* Or when the program has freed what it wants now. */
-	CHECK(!ebbi_policy_reclaim_is_due(&last, 51 * MS, 991, 10));
-	CHECK(ebbi_policy_reclaim_is_due(&last, 51 * MS, 990, 10));
-	CHECK(!ebbi_policy_reclaim_is_due(&last, 51 * MS, 2000, 10));
+	/* Or when what is wanted now has become free. */
+	CHECK(!ebbi_policy_reclaim_is_due(&last, 51 * MS, 1009, 10));
+	CHECK(ebbi_policy_reclaim_is_due(&last, 51 * MS, 1010, 10));
+	CHECK(!ebbi_policy_reclaim_is_due(&last, 51 * MS, 0, 10));
 }
 
 int main(void)
