@@ -8,19 +8,16 @@
 /* A quarter of the kernel's mappings, two for each guard. */
 #define MAPPINGS_PART 8u
 
-/* Freed blocks up to this many pages are overwritten; for longer ones the kernel's zeroed pages cost less. */
-#define OVERWRITE_PAGES 32u
-
 /* What waits may hold this much memory, and this much address space or an eighth of what lives. */
 #define WAITING_RESIDENT_PAGES ((size_t)512)
 #define WAITING_PAGES ((size_t)16384)
 
-#define PRESENT_STEP 1024u /* pages asked about at a time */
 #define FRINGE ((size_t)16)
 
 struct waiting {
 	struct ebbi_guarded_block block;
 	bool purged; /* pages given back, not overwritten */
+	bool fenced; /* inaccessible as a whole */
 	bool aged;
 };
 
@@ -169,13 +166,15 @@ static void guard_raise(struct ebbi_guarded_block *block)
 	fringe_write(block);
 }
 
-/* False: the kernel cannot join the mappings again, and the block stays guarded. */
-static bool guard_lower(const struct ebbi_guarded_block *block)
+/* False: the kernel cannot join the mappings again, and the block stays as it is. */
+static bool guard_lower(const struct ebbi_guarded_block *block, bool fenced)
 {
 	const struct ebbi_vm *vm = ebbi_heap.store.pages.vm;
 
 	if (!block->soft) {
-		if (vm->commit((void *)(block->base + block->room), guarded.unit_bytes) != 0)
+		uintptr_t from = fenced ? block->base : block->base + block->room;
+
+		if (vm->commit((void *)from, block->base + block->room + guarded.unit_bytes - from) != 0)
 			return false;
 		ebbi_fetch_sub_relaxed(&guarded.guards, 1);
 	} else {
@@ -194,7 +193,7 @@ static void *place(uintptr_t base, size_t bytes, size_t spare, size_t align_byte
 	block.pages = ebbi_entry_run_pages(ebbi_pagemap_get(base));
 	block.room = block.pages << EBBI_PAGE_SHIFT;
 	if (bytes < EBBI_GUARDED_LEAST) {
-		ebbi_trailer_write(block.start + block.room, block.room - EBBI_TRAILER_BYTES - bytes);
+		ebbi_trailer_write_zeroed(block.start + block.room, block.room - EBBI_TRAILER_BYTES - bytes);
 		return block.start;
 	}
 	block.room -= guarded.unit_bytes;
@@ -220,63 +219,23 @@ void *ebbi_guarded_alloc(size_t bytes, size_t spare, size_t align_bytes, enum eb
 	return place((uintptr_t)base, bytes, spare, align_bytes);
 }
 
-/* The first byte of the emptied block that is not 0, or its end. */
-static uintptr_t first_written(const struct waiting *waiting)
-{
-	uintptr_t end = waiting->block.base + waiting->block.room;
-	size_t unit = guarded.unit_bytes;
-
-	if (!waiting->purged) {
-		if (ebbi_zeros_hold((const void *)waiting->block.base, waiting->block.room))
-			return end;
-		return waiting->block.base + ebbi_zeros_end((const void *)waiting->block.base, waiting->block.room);
-	}
-	for (uintptr_t at = waiting->block.base; at < end; at += PRESENT_STEP * unit) {
-		unsigned char present[PRESENT_STEP];
-		size_t bytes = ebbi_min_size(end - at, PRESENT_STEP * unit);
-
-		if (ebbi_vm_present((const void *)at, bytes, present) != 0)
-			return end;
-		for (size_t i = 0; i < bytes / unit; i++)
-			if ((present[i] & 1) != 0 && !ebbi_zeros_hold((const void *)(at + i * unit), unit))
-				return at + i * unit + ebbi_zeros_end((const void *)(at + i * unit), unit);
-	}
-	return end;
-}
-
-/* A run whose pages were purged goes back as such, a word of page bits at a time. */
-static void free_purged_run(const struct ebbi_guarded_block *block)
-{
-	struct ebbi_large *large = &ebbi_heap.large;
-	uintptr_t base = block->base;
-
-	ebbi_fetch_sub_relaxed(&large->run_pages, block->pages);
-	for (size_t left = block->pages; left > 0;) {
-		unsigned here = (unsigned)ebbi_min_size(left, 64);
-
-		ebbi_pages_free_known(&ebbi_heap.store.pages, base, here, 0, 0, 0);
-		base += (uintptr_t)here << EBBI_PAGE_SHIFT;
-		left -= here;
-	}
-}
-
 /* It waited long enough. No lock is held. */
 static void release(const struct waiting *waiting)
 {
 	const struct ebbi_guarded_block *block = &waiting->block;
 	uint64_t entry = ebbi_pagemap_get(block->base);
-	uintptr_t written = first_written(waiting);
 	bool is_run = ebbi_entry_kind(entry) == EBBI_KIND_WAITING_RUN;
 
-	if (EBBI_UNLIKELY(written != block->base + block->room))
-		ebbi_report_use_after_free_block(block->start, written, block->bytes);
-	if (block->guarded && !guard_lower(block))
+	if (!waiting->fenced && !waiting->purged &&
+	    EBBI_UNLIKELY(!ebbi_zeros_hold((const void *)block->base, block->room)))
+		ebbi_report_use_after_free_block(block->start,
+						 block->base + ebbi_zeros_end((const void *)block->base, block->room),
+						 block->bytes);
+	if (block->guarded && !guard_lower(block, waiting->fenced))
 		return; /* unusable from now on, but nobody's: no line to lose over it */
-	if (is_run && waiting->purged)
-		free_purged_run(block);
-	else /* a mapping is not retained: that is what NESTED says */
-		ebbi_large_free(&ebbi_heap.large, (void *)block->base,
-				ebbi_entry_run(is_run ? EBBI_KIND_RUN : EBBI_KIND_NESTED, block->pages));
+	/* A mapping is not retained: that is what NESTED says. */
+	ebbi_large_free(&ebbi_heap.large, (void *)block->base,
+			ebbi_entry_run(is_run ? EBBI_KIND_RUN : EBBI_KIND_NESTED, block->pages));
 }
 
 /* Take the oldest off the list; large.lock is held. */
@@ -315,6 +274,17 @@ static void wait_for_reuse(const struct waiting *waiting)
 		release(&leaving[i]);
 }
 
+/*
+ * Nobody may touch the freed block until it is reused. What is fenced already ends in a guard, so that no mapping is
+ * added. Others are looked at before they are reused.
+ */
+static bool fence(const struct ebbi_guarded_block *block)
+{
+	const struct ebbi_vm *vm = ebbi_heap.store.pages.vm;
+
+	return block->guarded && !block->soft && vm->guard((void *)block->base, block->room) == 0;
+}
+
 size_t ebbi_guarded_free(const struct ebbi_guarded_block *block)
 {
 	bool is_run = ebbi_entry_kind(ebbi_pagemap_get(block->base)) == EBBI_KIND_RUN;
@@ -323,11 +293,13 @@ size_t ebbi_guarded_free(const struct ebbi_guarded_block *block)
 	/* From here on a second free finds no block. */
 	ebbi_pagemap_set(block->base,
 			 ebbi_entry_run(is_run ? EBBI_KIND_WAITING_RUN : EBBI_KIND_WAITING_MAPPING, block->pages));
-	if (block->pages > OVERWRITE_PAGES && ebbi_heap.config.purge)
+	/* To fault a page in anew costs several times what it costs to overwrite it. A mapping goes back in any case. */
+	if (!is_run && !block->soft && ebbi_heap.config.purge)
 		waiting.purged =
 			ebbi_pages_purge_stretch(&ebbi_heap.store.pages, block->base, block->room >> EBBI_PAGE_SHIFT);
 	if (!waiting.purged)
 		memset((void *)block->base, 0, block->room);
+	waiting.fenced = fence(block);
 	wait_for_reuse(&waiting);
 	return block->room;
 }
@@ -368,7 +340,7 @@ void *ebbi_guarded_resize_try(const struct ebbi_guarded_block *block, size_t byt
 	 * new last page the page map need not know.
 	 */
 	if (!block->guarded || bytes < EBBI_GUARDED_LEAST || total < block->pages << EBBI_PAGE_SHIFT ||
-	    ebbi_entry_kind(ebbi_pagemap_get(block->base)) != EBBI_KIND_RUN || !guard_lower(block))
+	    ebbi_entry_kind(ebbi_pagemap_get(block->base)) != EBBI_KIND_RUN || !guard_lower(block, /* fenced= */ false))
 		return NULL;
 	done = ebbi_large_resize_try(&ebbi_heap.large, (void *)block->base, ebbi_pagemap_get(block->base), total,
 				     &base);

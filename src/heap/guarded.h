@@ -15,9 +15,9 @@
  * Each guard costs two of the mappings that the kernel allows a process: at most a quarter of those are used. Beyond
  * that the last page stays accessible and carries the pattern's other bytes (a soft guard); guards_refused counts them.
  *
- * A freed block is emptied (short ones are overwritten, long ones purged), and waits among at most
- * EBBI_GUARDED_WAITING others until it is reused: then its bytes must still be zeros, or, where its pages were
- * purged, those that came back. The scavenger's looks let go of what waited for one.
+ * A freed block is emptied (runs are overwritten, mappings purged), becomes inaccessible as a whole, and waits among at
+ * most EBBI_GUARDED_WAITING others until it is reused: whoever uses it in between dies at once. One without a guard
+ * stays accessible, and must still be zeros at the end. The scavenger's looks let go of what waited for one.
  *
  * Never: calls the kernel under a lock. Threading: any thread; the list of those that wait is guarded by the lock of
  * struct ebbi_large, which fork holds. Errors: NULL and false without memory; misuse ends the process.

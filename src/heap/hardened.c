@@ -9,7 +9,6 @@
 #include "heap/misuse.h"
 #include "heap/quarantine.h"
 #include "heap/scavenger.h"
-#include "heap/zeros.h"
 #include "platform/random.h"
 #include "platform/thread.h"
 #include "slabs/trailer.h"
@@ -50,19 +49,23 @@ static void *take_from_bin(unsigned size_class)
 void *ebbi_hardened_alloc(struct ebbi_cache *cache, size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
 	unsigned size_class = class_for(bytes, align_bytes);
+	bool checked = false;
 	size_t slot_bytes;
 	char *slot;
 
 	if (EBBI_UNLIKELY(size_class == EBBI_CLASS_NONE))
 		return ebbi_guarded_alloc(bytes, 0, align_bytes, content);
-	slot = EBBI_LIKELY(cache != NULL) ? ebbi_quarantine_take(cache, size_class) : take_from_bin(size_class);
+	if (EBBI_LIKELY(cache != NULL))
+		slot = ebbi_quarantine_take(cache, size_class, &checked);
+	else
+		slot = take_from_bin(size_class);
 	if (EBBI_UNLIKELY(slot == NULL))
 		return NULL;
 	slot_bytes = ebbi_sizes[size_class].bytes;
 	/* Where the slot was not checked just now it should be zeros. A program that relies on it gets them. */
-	if (content == EBBI_CONTENT_ZERO && slot_bytes > EBBI_QUARANTINE_CHECK_LATE)
+	if (content == EBBI_CONTENT_ZERO && !checked && slot_bytes > EBBI_QUARANTINE_CHECK_LATE)
 		memset(slot, 0, bytes);
-	ebbi_trailer_write(slot + slot_bytes, slot_bytes - EBBI_TRAILER_BYTES - bytes);
+	ebbi_trailer_write_zeroed(slot + slot_bytes, slot_bytes - EBBI_TRAILER_BYTES - bytes);
 	return slot;
 }
 
@@ -106,7 +109,7 @@ static _Noreturn __attribute__((noinline)) void explain_trailer(const char *what
 }
 
 /* The bytes that were asked for at `block`, which must be a live slot with this entry. */
-static size_t judge_slot(const char *what, const void *block, uint64_t entry)
+static inline __attribute__((always_inline)) size_t judge_slot(const char *what, const void *block, uint64_t entry)
 {
 	unsigned size_class = ebbi_entry_kind(entry);
 	uint32_t offset = ebbi_entry_slab_offset(entry, (uintptr_t)block);
@@ -161,7 +164,7 @@ static __attribute__((noinline)) void free_large(struct ebbi_cache *cache, void 
 }
 
 /* By a thread that is inside `cache`, or whoever may touch its contents; or without one. */
-static void free_inside(struct ebbi_cache *cache, void *block, size_t said_bytes)
+static inline __attribute__((always_inline)) void free_inside(struct ebbi_cache *cache, void *block, size_t said_bytes)
 {
 	uint64_t entry = ebbi_pagemap_get((uintptr_t)block);
 	unsigned size_class = ebbi_entry_kind(entry);

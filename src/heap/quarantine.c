@@ -1,13 +1,8 @@
 #include "heap/quarantine.h"
 
 #include "heap/scavenger.h"
-#include "heap/zeros.h"
 #include "platform/random.h"
 #include "platform/report.h"
-
-/* Knuth's MMIX generator; only its upper bits are used. */
-#define RANDOM_FACTOR UINT64_C(6364136223846793005)
-#define RANDOM_STEP UINT64_C(1442695040888963407)
 
 #define WINDOW_MOST 8u
 
@@ -32,12 +27,11 @@ static __attribute__((noinline)) void set_up(struct ebbi_quarantine *quarantine,
 	waiting->window = (uint8_t)(ebbi_min_size(length / 2, WINDOW_MOST) - 1);
 }
 
-void ebbi_quarantine_check(const void *slot, unsigned size_class)
+void ebbi_quarantine_report(const void *slot, unsigned size_class)
 {
 	size_t bytes = ebbi_sizes[size_class].bytes;
 
-	if (EBBI_UNLIKELY(!ebbi_zeros_hold(slot, bytes)))
-		ebbi_report_use_after_free(slot, ebbi_zeros_end(slot, bytes), bytes);
+	ebbi_report_use_after_free(slot, ebbi_zeros_end(slot, bytes), bytes);
 }
 
 /*
@@ -83,46 +77,41 @@ static __attribute__((noinline)) bool refill(struct ebbi_cache *cache, struct eb
 	return true;
 }
 
-static void *take_claimed(struct ebbi_waiting_slots *waiting, unsigned size_class, unsigned random)
+static unsigned claim_bit(const struct ebbi_waiting_slots *waiting)
 {
 	uint64_t bits = waiting->bits;
-	unsigned back = (64 - random) & 63;
-	unsigned bit = (ebbi_bit_lowest(bits >> random | bits << back) + random) & 63;
-	char *slot = waiting->base + bit * (size_t)ebbi_sizes[size_class].bytes;
+	unsigned turn = waiting->turn;
 
-	ebbi_store_relaxed(&waiting->bits, bits & ~((uint64_t)1 << bit));
+	return (ebbi_bit_lowest(bits >> turn | bits << ((64 - turn) & 63)) + turn) & 63;
+}
+
+static void *take_claimed(struct ebbi_waiting_slots *waiting, unsigned size_class, unsigned random)
+{
+	size_t bytes = ebbi_sizes[size_class].bytes;
+	unsigned bit = claim_bit(waiting);
+	char *slot = waiting->base + bit * bytes;
+
+	ebbi_store_relaxed(&waiting->bits, waiting->bits & ~((uint64_t)1 << bit));
+	waiting->turn = (uint8_t)random;
+	if (waiting->bits != 0)
+		ebbi_quarantine_fetch(waiting->base + claim_bit(waiting) * bytes, bytes);
 	return slot;
 }
 
-void *ebbi_quarantine_take(struct ebbi_cache *cache, unsigned size_class)
+void *ebbi_quarantine_take_slow(struct ebbi_cache *cache, unsigned size_class)
 {
 	struct ebbi_quarantine *quarantine = ebbi_quarantine_of(cache);
 	struct ebbi_waiting_slots *waiting = &quarantine->classes[size_class];
 	size_t bytes = ebbi_sizes[size_class].bytes;
-	uint64_t random = quarantine->random;
 	void *slot;
 
-	quarantine->random = random * RANDOM_FACTOR + RANDOM_STEP;
-	if (EBBI_LIKELY(waiting->count > waiting->keep)) {
-		void **ring = quarantine->rings[size_class];
-		unsigned head = waiting->head & waiting->mask;
-		unsigned at = (waiting->head + ((unsigned)(random >> 60) & waiting->window)) & waiting->mask;
-
-		slot = ring[at];
-		ring[at] = ring[head];
-		waiting->head++;
-		ebbi_store_relaxed(&waiting->count, (uint8_t)(waiting->count - 1));
-		ebbi_quarantine_check(slot, size_class);
-		return slot;
-	}
-	if (EBBI_UNLIKELY(waiting->bits == 0)) {
+	if (waiting->bits == 0) {
 		if (waiting->mask == 0)
 			set_up(quarantine, size_class);
 		if (!refill(cache, waiting, size_class))
 			return NULL;
-		random = quarantine->random;
 	}
-	slot = take_claimed(waiting, size_class, (unsigned)(random >> 58));
+	slot = take_claimed(waiting, size_class, (unsigned)(ebbi_quarantine_random(quarantine) >> 58));
 	if (bytes <= EBBI_QUARANTINE_CHECK_LATE) {
 		if (bytes > TOUCH_AT_ONCE)
 			touch(slot);
@@ -153,21 +142,18 @@ static size_t give(struct ebbi_quarantine *quarantine, unsigned size_class, unsi
 	return count * bytes;
 }
 
-size_t ebbi_quarantine_put(struct ebbi_cache *cache, unsigned size_class, void *slot)
+size_t ebbi_quarantine_put_slow(struct ebbi_cache *cache, unsigned size_class, void *slot)
 {
 	struct ebbi_quarantine *quarantine = ebbi_quarantine_of(cache);
 	struct ebbi_waiting_slots *waiting = &quarantine->classes[size_class];
 	size_t given = 0;
 
-	if (EBBI_UNLIKELY(waiting->count >= waiting->mask)) {
-		if (waiting->mask == 0)
-			set_up(quarantine, size_class);
-		else
-			given = give(quarantine, size_class, waiting->keep,
-				     ebbi_sizes[size_class].bytes > EBBI_QUARANTINE_CHECK_LATE);
-	}
-	quarantine->rings[size_class][(waiting->head + waiting->count) & waiting->mask] = slot;
-	ebbi_store_relaxed(&waiting->count, (uint8_t)(waiting->count + 1));
+	if (waiting->mask == 0)
+		set_up(quarantine, size_class);
+	else
+		given = give(quarantine, size_class, waiting->keep,
+			     ebbi_sizes[size_class].bytes > EBBI_QUARANTINE_CHECK_LATE);
+	(void)ebbi_quarantine_put(cache, size_class, slot);
 	return given;
 }
 

@@ -50,11 +50,6 @@ size_t ebbi_vm_address_limit_bytes(void)
 	return limit.soft;
 }
 
-int ebbi_vm_present(const void *base, size_t bytes, unsigned char *ret_present)
-{
-	return (int)ebbi_syscall3(SYS_mincore, (long)base, (long)bytes, (long)ret_present);
-}
-
 /*
  * ThreadSanitizer must see mappings come and go, or it takes a new owner's accesses for races with those of
  * whoever had these addresses before: its builds call the C library, which it intercepts.

@@ -53,12 +53,6 @@ extern const struct ebbi_vm ebbi_vm_kernel;
 /* The kernel's page size: 4, 16 or 64 KiB. Constant after the first call; any thread. */
 size_t ebbi_vm_page_bytes(void);
 
-/*
- * One byte into `ret_present` for each of the kernel's pages: 1 when it holds memory. For telling whether purged
- * pages were touched since.
- */
-int ebbi_vm_present(const void *base, size_t bytes, unsigned char *ret_present);
-
 /* Soft RLIMIT_AS, SIZE_MAX when there is none or it cannot be read. */
 size_t ebbi_vm_address_limit_bytes(void);
 

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/build.h"
 
 #define EBBI_TRAILER_BYTES ((size_t)8)
 #define EBBI_TRAILER_MARK_BITS 44u
@@ -32,7 +33,7 @@ struct ebbi_trailer_secret {
 	uint64_t pattern; /* eight times the same byte, which is not 0 */
 };
 
-extern struct ebbi_trailer_secret ebbi_trailer_secret;
+extern EBBI_OWN struct ebbi_trailer_secret ebbi_trailer_secret;
 
 /* From two random words. Once, before any trailer is written. */
 static inline void ebbi_trailer_init(uint64_t random, uint64_t more)
@@ -84,6 +85,19 @@ static inline void ebbi_trailer_write(char *end, size_t gap)
 
 	ebbi_trailer_store(front, (ebbi_trailer_load(front) & ~mask) | (pattern & mask));
 	ebbi_trailer_store(end - 16, (ebbi_trailer_load(end - 16) & ~mask) | (pattern & mask));
+	ebbi_trailer_store(end - 8, ebbi_trailer_mark(end) ^ (uint64_t)gap << EBBI_TRAILER_MARK_BITS);
+}
+
+/*
+ * The same for a room of zeros, without reading it: a page that was never touched would be faulted in twice, for
+ * the kernel's page of zeros and to replace it.
+ */
+static inline void ebbi_trailer_write_zeroed(char *end, size_t gap)
+{
+	uint64_t filling = ebbi_trailer_secret.pattern & ebbi_trailer_gap_mask(gap);
+
+	ebbi_trailer_store(end - EBBI_TRAILER_BYTES - ebbi_max_size(gap, 8), filling);
+	ebbi_trailer_store(end - 16, filling);
 	ebbi_trailer_store(end - 8, ebbi_trailer_mark(end) ^ (uint64_t)gap << EBBI_TRAILER_MARK_BITS);
 }
 

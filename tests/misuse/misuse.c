@@ -481,6 +481,15 @@ static void after_free_huge(void)
 	write_after_free((size_t)9 << 20, (ptrdiff_t)5 << 20);
 }
 
+static void read_after_free_large(void)
+{
+	volatile uint8_t *block = block_of((size_t)1 << 20);
+
+	tell("pointer", (void *)(uintptr_t)block);
+	release((void *)(uintptr_t)block);
+	(void)block[1000];
+}
+
 static void guard_overrun(void)
 {
 	size_t size = (size_t)1 << 20;
@@ -604,6 +613,7 @@ static const struct {
 	{"after-free-run", after_free_run},
 	{"after-free-large", after_free_large},
 	{"after-free-huge", after_free_huge},
+	{"read-after-free-large", read_after_free_large},
 	{"guard-overrun", guard_overrun},
 	{"scribble", scribble},
 };
