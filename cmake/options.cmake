@@ -9,6 +9,7 @@ option(EBB_TESTS "build and register the tests" ON)
 # Off where only the library is wanted: a cross build needs no libcurl and libjansson of its target then.
 option(EBB_COMMAND "build the command ebb" ON)
 option(EBB_CXX_TESTS "there is a C++ library of the target's C library: build the tests in C++" ON)
+option(EBB_ARCHIVE_TESTS "build test programs on the archive, too" ON)
 set(EBB_AREAS "" CACHE STRING "the directories of tests/ that are built; empty for all, and the benchmarks")
 
 # Where lib/ and bin/ go. The release preset points it at build/, so that `make` yields

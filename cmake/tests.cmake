@@ -27,7 +27,7 @@ endfunction()
 function(ebb_add_unit layer name)
 	cmake_parse_arguments(arg "" "TIMEOUT" "" ${ARGN})
 	if(NOT arg_TIMEOUT)
-		set(arg_TIMEOUT 60)
+		set(arg_TIMEOUT 180) # it ends what hangs, not what a busy machine lets wait
 	endif()
 	set(test unit.${layer}.${name})
 	add_executable(${test} "${CMAKE_SOURCE_DIR}/tests/unit/${layer}/${name}.c")

@@ -87,8 +87,8 @@ def terminal_interactive_command_keeps_ctrl_c():
 
 def terminal_reads_the_keyboard():
     with Terminal() as terminal:
-        terminal.type(f"{EBB} run --allocator glibc -- cat", "Enter")
-        time.sleep(0.5)
+        terminal.type(f"{EBB} run --allocator glibc -- sh -c 'echo up; exec cat'", "Enter")
+        terminal.wait(r"^up$")
         terminal.type("hello there", "Enter", "C-d")
         text = terminal.wait(r"^  ended +after .*: exit 0")
         check(text.count("hello there") == 2, text)

@@ -60,7 +60,7 @@ grep -q "^demo: low disk: 9 MiB free in $scratch/keep, 100 are needed" "$scratch
 
 # A shell full of tuning changes nothing.
 export RUBY_GC_MALLOC_LIMIT=1 RUBYOPT=-w MALLOC_ARENA_MAX=1 MALLOC_CONF=nonsense:1 WEB_CONCURRENCY=3 EBB_CONF=nonsense:1
-run 0 --quick
+run 0 --quick --rest 1s
 for label in glibc ebb; do
 	grep -q "$label" "$scratch/out" || fail "$label is not in the report"
 done

@@ -144,6 +144,12 @@ static void drain_mailboxes(void)
 		letter_free(__atomic_exchange_n(&mailbox[i], NULL, __ATOMIC_ACQ_REL));
 }
 
+/* Time, and at least so many signals: on a busy machine these may take longer. */
+static bool goes_on(uint64_t end)
+{
+	return now_ns() < end || __atomic_load_n(&handled, __ATOMIC_RELAXED) <= (forking ? 3 : 100);
+}
+
 static void with_timer(unsigned long milliseconds, int flags)
 {
 	uint64_t end = now_ns() + milliseconds * 1000000u;
@@ -152,7 +158,7 @@ static void with_timer(unsigned long milliseconds, int flags)
 	nesting = (flags & SA_NODEFER) != 0;
 	timed = true;
 	arm(0);
-	for (uint64_t seed = 1; now_ns() < end; seed++)
+	for (uint64_t seed = 1; goes_on(end); seed++)
 		interrupted_work(seed, 500);
 	timed = false;
 	sleep_ms(1);
@@ -177,7 +183,7 @@ static void with_kill(unsigned long milliseconds)
 	install(SIGUSR2, 0);
 	for (uintptr_t i = 0; i < 3; i++)
 		thread[i] = check_thread(target, (void *)(i + 1));
-	for (unsigned i = 0; now_ns() < end; i++) {
+	for (unsigned i = 0; goes_on(end); i++) {
 		CHECK(pthread_kill(thread[i % 3], i % 2 == 0 ? SIGUSR1 : SIGUSR2) == 0, "pthread_kill");
 		nanosleep(&pause, NULL);
 	}
@@ -208,7 +214,6 @@ int main(int argc, char **argv)
 	}
 	drain_mailboxes();
 	check_purge();
-	CHECK(handled > (forking ? 3 : 100), "only %lu signals were handled", handled);
 	check_note("%lu signals were handled\n", handled);
 	return 0;
 }

@@ -5,7 +5,8 @@
  *
  * Forks twice with setsid between, moves to /, closes every descriptor it has, and only then allocates in
  * three threads, forks a child that does the same, and runs a program. RESULT gets one line, renamed into
- * place when it is whole: `pid=N faults=N child=N exec=N`, and the daemon sleeps two seconds, so that it can be looked at.
+ * place when it is whole: `pid=N faults=N child=N exec=N`. The daemon lives until somebody, who has looked at it by then,
+ * removes that file, and a minute at most.
  */
 #include "work.h"
 #include <fcntl.h>
@@ -67,6 +68,7 @@ int main(int argc, char **argv)
 	fprintf(result, "pid=%d faults=%lu child=%d exec=%d\n", (int)getpid(), faults, child, executed);
 	if (fclose(result) != 0 || rename(temporary, argv[1]) != 0)
 		return 2;
-	sleep(2);
+	for (int tick = 0; tick < 600 && access(argv[1], F_OK) == 0; tick++)
+		usleep(100000);
 	return 0;
 }

@@ -10,11 +10,24 @@ verdict_of() {
 	"$PYTHON" -I "$HERE/detect.py" --library "$LIB" "$1" || true
 }
 expect() { # WHAT PATTERN TARGET
-	local verdict
-	verdict=$(verdict_of "$3")
-	# shellcheck disable=SC2053 # a pattern
-	[[ $verdict == $2 ]] || fail "$1: '$verdict' is not '$2'"
-	note "$1: $verdict"
+	local verdict tick
+	# A process that has just started may not have loaded everything yet.
+	for ((tick = 0; tick < 50; tick++)); do
+		verdict=$(verdict_of "$3")
+		# shellcheck disable=SC2053 # a pattern
+		[[ $verdict == $2 ]] && note "$1: $verdict" && return
+		[[ $3 == */* ]] && break
+		sleep 0.2
+	done
+	fail "$1: '$verdict' is not '$2'"
+}
+said() { # TEXT: the program observed printed it, or does within ten seconds
+	local tick
+	for ((tick = 0; tick < 100; tick++)); do
+		grep -q "$1" observed.log && return
+		sleep 0.1
+	done
+	return 1
 }
 start_observed() { # COMMAND...: sets SERVER once the program itself runs
 	local tick
@@ -22,7 +35,7 @@ start_observed() { # COMMAND...: sets SERVER once the program itself runs
 	SERVER=$!
 	SERVERS+=("$SERVER")
 	for ((tick = 0; tick < 100; tick++)); do
-		[ "$(readlink "/proc/$SERVER/exe")" != "$(readlink -f "$(command -v env)")" ] && sleep 0.3 && return
+		[ "$(readlink "/proc/$SERVER/exe")" != "$(readlink -f "$(command -v env)")" ] && return
 		sleep 0.05
 	done
 	fail "$1 did not start"
@@ -57,11 +70,11 @@ expect "busybox, running" 'static: no program interpreter*' "$SERVER"
 # A malloc of its own: exported, hidden, static.
 start_observed "$EBB_HELPERS/ownmalloc-exported" 30
 expect "an exported malloc" 'own-malloc: *exports malloc*' "$SERVER"
-grep -q 'library=own' observed.log || fail "the exported malloc did not serve libc: $(cat observed.log)"
+said 'library=own' || fail "the exported malloc did not serve libc: $(cat observed.log)"
 expect "an exported malloc, as a file" 'own-malloc: *' "$EBB_HELPERS/ownmalloc-exported"
 start_observed "$EBB_HELPERS/ownmalloc-hidden" 30
 expect "a hidden malloc" 'own-malloc-hidden: *' "$SERVER"
-grep -q 'library=foreign' observed.log || fail "the hidden malloc served libc: $(cat observed.log)"
+said 'library=foreign' || fail "the hidden malloc served libc: $(cat observed.log)"
 expect "a static program with a malloc" 'static: *' "$EBB_HELPERS/ownmalloc-static"
 # Stripped, nothing names it any more; what is left to see is that the program asks nobody for malloc.
 cp "$EBB_HELPERS/ownmalloc-hidden" stripped
@@ -81,7 +94,6 @@ gcc -shared -fPIC prefixed.c -o prefixed.so
 start_observed "$PYTHON" -I -c 'import ctypes, sys, time
 ctypes.CDLL(sys.argv[1])
 time.sleep(30)' "$SCRATCH/prefixed.so"
-sleep 0.5
 expect "a library with a prefixed malloc" 'served-by-preload: *also */prefixed.so has je_malloc of its own' "$SERVER"
 
 # Another libc, another machine.
@@ -100,7 +112,7 @@ if [ "$(id -u)" = 0 ]; then
 	SERVER=$!
 	SERVERS+=("$SERVER")
 	for ((tick = 0; tick < 100; tick++)); do
-		[ "$(readlink "/proc/$SERVER/exe")" = "$SCRATCH/privileged" ] && sleep 0.2 && break
+		[ "$(readlink "/proc/$SERVER/exe")" = "$SCRATCH/privileged" ] && break
 		sleep 0.05
 	done
 	expect "a set-user-ID process" 'secure: AT_SECURE*' "$SERVER"

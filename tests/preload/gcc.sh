@@ -11,7 +11,7 @@ import random
 generator = random.Random(7)
 with open("large.c", "w") as out:
     out.write("#include <stdio.h>\n#include <string.h>\n#include <stdlib.h>\nstruct item { int key; double weight; char name[32]; };\n")
-    for i in range(120):
+    for i in range(60):
         a, b, c = (generator.randrange(1, 1000) for _ in range(3))
         out.write("""static const int table_%d[] = { %s };
 static int work_%d(struct item *items, int count, const char *text)
@@ -31,7 +31,7 @@ static int work_%d(struct item *items, int count, const char *text)
 """ % (i, ", ".join(str(generator.randrange(10**6)) for _ in range(40)), i, a, i, b, c, a % 9 + 1, b))
     out.write("int main(void)\n{\n\tstruct item items[64];\n\tlong long total = 0;\n\tmemset(items, 0, sizeof(items));\n")
     out.write("\tfor (int i = 0; i < 64; i++) {\n\t\titems[i].key = i * 37 % 101;\n\t\titems[i].weight = i;\n\t\tsnprintf(items[i].name, 32, \"item %d\", i);\n\t}\n")
-    for i in range(120):
+    for i in range(60):
         out.write("\ttotal += work_%d(items, 64, \"text %d\");\n" % (i, i))
     out.write("\tprintf(\"%lld\\n\", total);\n\treturn 0;\n}\n")
 END
@@ -119,7 +119,7 @@ sources=(large.c templates.cpp)
 root=$SCRATCH/tree
 mkdir "$root"
 cp -r "$HERE/../../src" "$HERE/../../include" "$root"
-for file in "$root"/src/{pages,slabs}/*.c; do
+for file in "$root"/src/slabs/*.c; do
 	[ ! -e "$file" ] || sources+=("$file")
 done
 

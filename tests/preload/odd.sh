@@ -26,6 +26,7 @@ daemonize() {
 	assert_mapped "$pid" daemon
 	assert_equal "parent of the daemon is not us" no "$([ "$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$pid/status")" = $$ ] && echo yes || echo no)"
 	assert_equal "what it saw" "faults=0 child=0 exec=0" "$(cut -d ' ' -f 2- result)"
+	rm result
 	for ((tick = 0; tick < 100; tick++)); do
 		[ -e "/proc/$pid" ] || break
 		sleep 0.1

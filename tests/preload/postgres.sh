@@ -53,8 +53,8 @@ balance="SELECT (SELECT count(*) FROM pgbench_history), (SELECT count(*) FROM pg
 	AND (SELECT sum(bbalance) FROM pgbench_branches) = (SELECT sum(tbalance) FROM pgbench_tellers)"
 assert_equal "the books" "1600|300000|t" "$(query "$balance")"
 
-# A backend says who it is and stays while its mappings are read.
-exec 4< <("$bin/psql" -XAtq -c 'SELECT pg_backend_pid()' -c 'SELECT pg_sleep(3)')
+# A backend says who it is and stays while its mappings are read; the crash below ends it.
+exec 4< <("$bin/psql" -XAtq -c 'SELECT pg_backend_pid()' -c 'SELECT pg_sleep(60)')
 read -r -u 4 backend
 assert_mapped "$backend" backend
 exec 4<&-

@@ -15,7 +15,11 @@ serve() { # what requests workers
 		fail "$1: $(cat "$SCRATCH/answers")"
 	note "$1: $(cat "$SCRATCH/answers")"
 	if [ "$3" -gt 0 ]; then
-		local worker workers=0
+		local worker workers=0 tick
+		for ((tick = 0; tick < 300; tick++)); do
+			[ "$(children "$SERVER" | wc -w)" -ge "$3" ] && break
+			sleep 0.1
+		done
 		for worker in $(children "$SERVER"); do
 			assert_mapped "$worker" "puma worker"
 			workers=$((workers + 1))

@@ -28,9 +28,12 @@ static unsigned long started;
 static uint64_t end_ns;
 static uint64_t seed;
 
+/* Time, and whatever did not happen yet: on a busy machine it may take longer. */
 static bool time_left(void)
 {
-	return now_ns() < end_ns;
+	return now_ns() < end_ns || __atomic_load_n(&handled, __ATOMIC_RELAXED) == 0 ||
+	       __atomic_load_n(&forked, __ATOMIC_RELAXED) == 0 || __atomic_load_n(&started, __ATOMIC_RELAXED) == 0 ||
+	       __atomic_load_n(&swapped[0], __ATOMIC_RELAXED) == 0;
 }
 
 static struct block *block_new(struct rng *rng, unsigned max_bits)
@@ -164,6 +167,5 @@ int main(int argc, char **argv)
 	check_purge();
 	check_note("%lu swaps by thread 0, %lu signals, %lu forks, %lu threads\n", swapped[0], handled, forked,
 		   started);
-	CHECK(handled > 0 && forked > 0 && started > 0 && swapped[0] > 0, "nothing happened");
 	return 0;
 }

@@ -4,7 +4,8 @@
 #   ebb_test_program(NAME SOURCE...)
 #       builds NAME (no allocator of its own) and NAME-linked (linked with libebb.so)
 #   ebb_test_archive(NAME "archive;static" SOURCE...)
-#       builds NAME-archive (linked with libebb.a), NAME-static (and with a static C library), or one
+#       builds NAME-archive (linked with libebb.a), NAME-static (and with a static C library), or one;
+#       neither, nor their tests, with EBB_ARCHIVE_TESTS off
 #   ebb_test_run(TEST PROGRAM NAME [ARGS ...] [ENV K=V ...] [REFUSE rule ...] [EXPECT option ...]
 #                [WAYS preload linked archive static] [LABELS ...] [TIMEOUT seconds] [COST n] [SERIAL])
 #       registers TEST (preload) and TEST.linked, or the WAYS that are named; with REFUSE the program runs under `refuse`, with
@@ -26,13 +27,15 @@ if(NOT TARGET ebb-test-expect)
 	add_executable(ebb-test-refuse ${EBB_SUPPORT_DIR}/refuse.c)
 endif()
 
+# Compiled once, linked both ways.
 function(ebb_test_program name)
+	add_library(${name}-objects OBJECT ${ARGN})
+	target_include_directories(${name}-objects PRIVATE ${EBB_SUPPORT_DIR})
+	# SYSTEM, as an installed header is.
+	target_include_directories(${name}-objects SYSTEM PRIVATE ${EBB_SUPPORT_DIR}/../../include)
+	target_compile_options(${name}-objects PRIVATE ${EBB_PROGRAM_FLAGS})
 	foreach(target ${name} ${name}-linked)
-		add_executable(${target} ${ARGN})
-		target_include_directories(${target} PRIVATE ${EBB_SUPPORT_DIR})
-		# SYSTEM, as an installed header is.
-		target_include_directories(${target} SYSTEM PRIVATE ${EBB_SUPPORT_DIR}/../../include)
-		target_compile_options(${target} PRIVATE ${EBB_PROGRAM_FLAGS})
+		add_executable(${target} $<TARGET_OBJECTS:${name}-objects>)
 		# No SHELL: one flag each; the library comes first, as in a real link line.
 		target_link_options(${target} PRIVATE -pthread)
 	endforeach()
@@ -41,6 +44,9 @@ function(ebb_test_program name)
 endfunction()
 
 function(ebb_test_archive name ways)
+	if(NOT EBB_ARCHIVE_TESTS)
+		return()
+	endif()
 	foreach(way ${ways})
 		set(target ${name}-${way})
 		add_executable(${target} ${ARGN})
@@ -115,7 +121,7 @@ function(ebb_test_run test)
 		ebb_test_register(${test} preload)
 	endif()
 	foreach(way linked archive static)
-		if(way IN_LIST T_WAYS)
+		if(way IN_LIST T_WAYS AND (way STREQUAL linked OR EBB_ARCHIVE_TESTS))
 			ebb_test_register(${test}.${way} ${way})
 		endif()
 	endforeach()

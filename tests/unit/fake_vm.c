@@ -44,6 +44,7 @@ static unsigned random_ops;
 static unsigned random_per_mille;
 static uint64_t random_state;
 static size_t maps_most; /* 0: no limit */
+static uintptr_t place;  /* 0: anywhere */
 
 static _Noreturn void die(enum fake_op op, const char *what, uintptr_t base, size_t bytes)
 {
@@ -175,6 +176,26 @@ static bool maps_are_full(void)
 	return maps_most != 0 && maps_now() >= maps_most;
 }
 
+/* Address space for a range: at the place that was asked for, or next below whatever is there already. */
+static char *find_space(size_t bytes, int rights)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+	if (place == 0)
+		return mmap(NULL, bytes, rights, flags, -1, 0);
+	while (place > bytes) {
+		void *found;
+
+		place -= bytes;
+		found = mmap((void *)place, bytes, rights, flags | MAP_FIXED_NOREPLACE, -1, 0);
+		if (found == (void *)place)
+			return found;
+		if (found != MAP_FAILED)
+			(void)munmap(found, bytes);
+	}
+	return MAP_FAILED;
+}
+
 /* Aligned real memory, as a range. */
 static int take(enum fake_op op, size_t bytes, size_t align_bytes, int rights, void **ret_base)
 {
@@ -188,7 +209,7 @@ static int take(enum fake_op op, size_t bytes, size_t align_bytes, int rights, v
 		return done(refusal(op, -ENOMEM));
 	align_bytes = ebbi_max_size(align_bytes, page_bytes);
 	wide = bytes + align_bytes;
-	raw = mmap(NULL, wide, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	raw = find_space(wide, rights);
 	if (raw == MAP_FAILED)
 		return done(-ENOMEM);
 	base = (char *)ebbi_round_up((uintptr_t)raw, align_bytes);
@@ -420,6 +441,13 @@ void fake_vm_reset(size_t bytes)
 	random_ops = 0;
 	maps_most = 0;
 	page_bytes = bytes;
+	(void)pthread_mutex_unlock(&mutex);
+}
+
+void fake_vm_place_below(uintptr_t top)
+{
+	(void)pthread_mutex_lock(&mutex);
+	place = top;
 	(void)pthread_mutex_unlock(&mutex);
 }
 

@@ -38,6 +38,9 @@ extern const struct ebbi_vm fake_vm;
 /* Forget everything: no ranges, no calls, no refusals. */
 void fake_vm_reset(size_t page_bytes);
 
+/* New ranges lie below `top`, each below the one before it; 0: where the kernel likes, as at the start. */
+void fake_vm_place_below(uintptr_t top);
+
 /* Calls since the reset, refused ones included. */
 unsigned fake_vm_calls(enum fake_op op);
 unsigned fake_vm_refused(enum fake_op op);

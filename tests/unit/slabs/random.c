@@ -198,6 +198,29 @@ TEST(random)
 	}
 }
 
+/* User space ends there with 39 bits of address, as on small arm64 kernels, and with 47. */
+TEST(at_the_end_of_address_space)
+{
+	static const unsigned bits[] = {39, 47};
+
+	if (EBBI_TSAN || EBBI_ASAN)
+		return; /* their shadows lie there */
+	for (unsigned i = 0; i < 2; i++) {
+		uintptr_t top = (uintptr_t)1 << bits[i];
+		uintptr_t base;
+		size_t bytes;
+
+		fake_vm_place_below(top);
+		state = seed + i;
+		run_steps(4096, 0, steps / 4);
+		run_steps(65536, 50, steps / 4);
+		fake_vm_last(FAKE_RESERVE, &base, &bytes);
+		/* The stack and libraries are near the end as well, and their places random. */
+		CHECK(base < top && top - base < (uintptr_t)1 << 38);
+	}
+	fake_vm_place_below(0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -206,5 +229,6 @@ int main(int argc, char **argv)
 		steps = (unsigned)strtoul(argv[2], NULL, 0);
 	printf("seed %llu\n", (unsigned long long)seed);
 	RUN(random);
+	RUN(at_the_end_of_address_space);
 	return check_report();
 }
