@@ -186,6 +186,28 @@ TEST(idle_caches_are_emptied_at_the_second_sweep)
 	CHECK_EQ(registry.drained, 3u);
 }
 
+/* A thread with a timer touches its cache between any two looks: what a peak left there goes all the same. */
+TEST(a_cache_touched_before_each_look_is_emptied_in_the_end)
+{
+	struct ebbi_cache *cache;
+	unsigned looks = 0;
+
+	begin();
+	cache = adopt();
+	do {
+		use(cache);
+		CHECK_EQ(sweep(EBBI_SWEEP_IDLE, NULL), is_full(cache) ? 1u : 0u);
+		looks++;
+	} while (is_full(cache) && looks < 100);
+	CHECK(!is_full(cache));
+	CHECK(looks > 2);
+	CHECK_EQ(registry.drained, 1u);
+	/* And it is counted anew. */
+	use(cache);
+	CHECK_EQ(sweep(EBBI_SWEEP_IDLE, NULL), 1u);
+	CHECK(is_full(cache));
+}
+
 TEST(all_at_once_but_the_own)
 {
 	struct ebbi_cache *caches[150];
@@ -556,6 +578,7 @@ int main(void)
 	RUN(full_check_leaves_nothing_behind);
 	RUN(without_memory);
 	RUN(idle_caches_are_emptied_at_the_second_sweep);
+	RUN(a_cache_touched_before_each_look_is_emptied_in_the_end);
 	RUN(all_at_once_but_the_own);
 	RUN(owners_inside_are_left_alone);
 	RUN(a_refused_barrier_empties_nothing);
