@@ -160,10 +160,11 @@ static size_t tick(struct ebbi_cache *own)
 static void run(void *argument)
 {
 	int64_t tick_ns = (int64_t)ebbi_decay_tick_ns(ebbi_heap.config.delay);
+	struct ebbi_rights rights = ebbi_rights_own();
 	size_t left;
 
 	(void)argument;
-	while (!ebbi_rights_differ()) {
+	while (!ebbi_rights_differ(&rights)) {
 		if (tick(NULL) == 0) {
 			ebbi_store_relaxed(&scavenger.owed_bytes, 0);
 			(void)ebbi_exchange_seqcst(&scavenger.word, (uint32_t)ASLEEP);
