@@ -48,7 +48,7 @@ static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_cla
 	}
 	ebbi_slab_init(slab, size_class, base);
 	slab->resident = ebbi_pagemap_bits_load(EBBI_PAGE_RESIDENT, base, (unsigned)pages);
-	slab->purged = ebbi_pagemap_bits_load(EBBI_PAGE_PURGED, base, (unsigned)pages) & ~slab->resident;
+	slab->marked = ebbi_pagemap_bits_load(EBBI_PAGE_PURGED, base, (unsigned)pages) & ~slab->resident;
 	entry = ebbi_entry_slab(slab, base, size_class);
 	for (unsigned page = 0; page < pages; page++)
 		ebbi_pagemap_set(base + ((uintptr_t)page << EBBI_PAGE_SHIFT), entry);
@@ -60,7 +60,7 @@ void ebbi_slab_destroy(struct ebbi_store *store, struct ebbi_slab *slab)
 	size_t bytes = ebbi_slab_descriptor_bytes(slab->size_class);
 
 	ebbi_pages_free_known(&store->pages, slab->base, (unsigned)span_pages(store, slab->size_class), slab->resident,
-			      slab->aged, slab->purged);
+			      ebbi_slab_aged(slab), ebbi_slab_purged(slab));
 	/* Whoever still has a pointer to the descriptor, from a slot freed twice, must find it dead. */
 	slab->size_class = EBBI_CLASS_NONE;
 	ebbi_meta_free(&store->meta, slab, bytes);
@@ -151,12 +151,12 @@ static void widen_use(struct ebbi_slab *slab, unsigned unit_pages)
 	for (unsigned page = 0; page < 64; page += unit_pages) {
 		uint64_t unit = ebbi_bit_range(page, unit_pages);
 
-		if ((slab->resident & unit) != 0)
-			slab->resident |= unit;
-		if ((slab->resident & ~slab->aged & unit) != 0)
-			slab->aged &= ~unit;
+		if ((slab->resident & unit) == 0)
+			continue;
+		if ((ebbi_slab_aged(slab) & unit) != unit)
+			slab->marked &= ~unit;
+		slab->resident |= unit;
 	}
-	slab->purged &= ~slab->resident;
 }
 
 /* Claim up to `wanted` slots of one word. */

@@ -42,13 +42,13 @@ static uint64_t look_locked(struct ebbi_store *store, struct ebbi_bin *bin, stru
 			    size_t *ret_left)
 {
 	uint64_t holes = whole_units(&store->pages, ebbi_slab_holes(slab));
-	uint64_t going = everything ? holes : whole_units(&store->pages, holes & slab->aged);
+	uint64_t going = everything ? holes : whole_units(&store->pages, holes & ebbi_slab_aged(slab));
 	unsigned count = ebbi_bit_count(holes & ~going);
 
 	bin->hole_pages += count;
 	bin->hole_pages -= slab->hole_pages;
 	slab->hole_pages = (uint8_t)count;
-	slab->aged = holes & ~going;
+	slab->marked = ebbi_slab_purged(slab) | (holes & ~going);
 	ebbi_bin_looked_locked(bin, slab);
 	*ret_left += count;
 	if (count > 0)
@@ -72,7 +72,7 @@ static unsigned collect_locked(struct ebbi_store *store, struct ebbi_bin *bin, s
 	       !ebbi_list_is_empty(&bin->look);
 	     looking->slabs--, looked++) {
 		struct ebbi_slab *slab = EBBI_CONTAINER(bin->look.next, struct ebbi_slab, look);
-		bool old = looking->everything || (slab->resident & ~slab->aged) == 0;
+		bool old = looking->everything || (slab->resident & ~slab->marked) == 0;
 
 		if (ebbi_slab_is_empty(slab) && old) {
 			/* The kept empty slab: to the pages layer, which gives its pages back. */
@@ -115,7 +115,7 @@ static void restore_locked(struct ebbi_bin *bin, const struct purging *purging, 
 
 	(void)ebbi_slab_restore(slab, purging->pages);
 	slab->resident &= ~purging->done;
-	slab->purged |= purging->done;
+	slab->marked |= purging->done;
 	bin->resident_pages -= ebbi_bit_count(purging->done);
 	ebbi_bin_regain_locked(bin, slab, leaving);
 }

@@ -121,7 +121,7 @@ unsigned ebbi_slab_claim(struct ebbi_slab *slab, unsigned most, uint64_t *ret_bi
 		word++;
 	slab->first_word = (uint8_t)word;
 	/* Only a slab that lost pages has resident slots behind absent ones. */
-	if (slab->purged != 0) {
+	if (ebbi_slab_purged(slab) != 0) {
 		for (unsigned at = word; at < words && bits == 0; at++) {
 			bits = slab->free[at] != 0 ? resident_bits(slab, at) : 0;
 			if (bits != 0)
@@ -132,10 +132,9 @@ unsigned ebbi_slab_claim(struct ebbi_slab *slab, unsigned most, uint64_t *ret_bi
 	slab->free[word] &= ~bits;
 	slab->nfree = (uint16_t)(slab->nfree - ebbi_bit_count(bits));
 	pages = ebbi_slab_pages_of_slots(slab, word * 64 + ebbi_bit_lowest(bits), word * 64 + ebbi_bit_highest(bits));
-	*ret_refaults = ebbi_bit_count(slab->purged & pages);
+	*ret_refaults = ebbi_bit_count(ebbi_slab_purged(slab) & pages);
 	slab->resident |= pages;
-	slab->aged &= ~pages;
-	slab->purged &= ~pages;
+	slab->marked &= ~pages;
 	*ret_bits = bits;
 	return word;
 }
@@ -185,6 +184,12 @@ unsigned ebbi_slab_restore(struct ebbi_slab *slab, uint64_t pages)
 	return count;
 }
 
+/* A bit for each page of the slab, or of the kernel's pages that it lies on, which have up to 16 of ours. */
+static uint64_t pages_of_span(const struct ebbi_slab *slab)
+{
+	return ebbi_bit_range(0, (unsigned)ebbi_round_up(ebbi_sizes[slab->size_class].slab_pages, 16));
+}
+
 void ebbi_slab_check(const struct ebbi_slab *slab)
 {
 	unsigned slots = ebbi_sizes[slab->size_class].slots;
@@ -200,6 +205,6 @@ void ebbi_slab_check(const struct ebbi_slab *slab)
 		ebbi_report_internal("a slab has a free slot behind its last");
 	if (count != slab->nfree)
 		ebbi_report_internal("a slab's count of free slots is wrong");
-	if ((slab->aged & ~slab->resident) != 0 || (slab->purged & slab->resident) != 0)
-		ebbi_report_internal("a slab's pages are marked inconsistently");
+	if (((slab->resident | slab->marked) & ~pages_of_span(slab)) != 0)
+		ebbi_report_internal("a slab has a page behind its last");
 }

@@ -12,7 +12,7 @@
  * when slot i is free. Masks of pages have a bit per 4 KiB page of the slab.
  *
  * Invariants (ebbi_slab_check): nfree is the number of set bits; no bit is set behind the last slot;
- * aged is part of resident; purged and resident are disjoint; no word below first_word has a bit set.
+ * no word below first_word has a bit set; pages behind the span are neither resident nor marked.
  */
 #ifndef EBBI_SLABS_SLAB_H
 #define EBBI_SLABS_SLAB_H
@@ -34,10 +34,24 @@ struct ebbi_slab {
 	struct ebbi_list link; /* on a queue of the bin */
 	struct ebbi_list look; /* on the bin's list of slabs to look at, or on none */
 	uint64_t resident;     /* pages that may hold memory */
-	uint64_t aged;         /* were resident and wholly free at the last look, and not used since */
-	uint64_t purged;       /* given back and not used since */
+	uint64_t marked;       /* of those: see ebbi_slab_aged; of the others: see ebbi_slab_purged */
 	uint64_t free[];
 };
+
+/* The descriptor is a cache line and the bitmap: some thousands of them are what rests above the floor (decision 0011). */
+_Static_assert(offsetof(struct ebbi_slab, free) == EBBI_CACHE_LINE, "a descriptor's fields are a cache line");
+
+/* Pages that were resident and wholly free at the last look, and not used since. */
+static inline uint64_t ebbi_slab_aged(const struct ebbi_slab *slab)
+{
+	return slab->marked & slab->resident;
+}
+
+/* Pages that were given back and not used since. */
+static inline uint64_t ebbi_slab_purged(const struct ebbi_slab *slab)
+{
+	return slab->marked & ~slab->resident;
+}
 
 /* How large the descriptor of a slab of this class is. */
 static inline size_t ebbi_slab_descriptor_bytes(unsigned size_class)
