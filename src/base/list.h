@@ -55,4 +55,11 @@ static inline void ebbi_list_remove(struct ebbi_list *link)
 	ebbi_list_init(link);
 }
 
+/* `link`, which is on no list, in the place of `old`, which is on none from then on if it was on one. */
+static inline void ebbi_list_replace(struct ebbi_list *old, struct ebbi_list *link)
+{
+	ebbi_list_insert_between(link, old, old->next);
+	ebbi_list_remove(old);
+}
+
 #endif

@@ -90,10 +90,12 @@ static size_t look(struct ebbi_cache *own, enum ebbi_sweep which, bool everythin
 			purged += ebbi_bin_purge(store, size_class, everything, &left);
 		purged += ebbi_large_purge(&ebbi_heap.large, everything, &left);
 		purged += ebbi_pages_purge(&store->pages, everything, &runs_left);
+		left += runs_left;
 		/* Last, since all of the above frees descriptors, and at once: a page of them costs a hundredth of
 		 * what they describe. */
+		if (everything || *ret_left + left == 0)
+			ebbi_store_gather_metadata(store);
 		purged += ebbi_store_purge_metadata(store);
-		left += runs_left;
 		judge_refusals(&before, &left);
 	}
 	if (!ebbi_membarrier_available())

@@ -10,6 +10,10 @@
 
 #define ALL_UNITS UINT64_MAX
 
+/* Blocks are moved where that gives back one page of so many, of more than so few. */
+#define SPARSE_PART 8u
+#define SPARSE_LEAST_PAGES 4u
+
 /* Units that a chunk's own fields take of its first page. */
 #define HEADER_UNITS ((unsigned)((sizeof(struct ebbi_meta_chunk) + EBBI_META_UNIT - 1) / EBBI_META_UNIT))
 
@@ -172,17 +176,33 @@ static void chunk_add_locked(struct ebbi_meta *meta, struct ebbi_meta_chunk *chu
 	}
 }
 
-static void *take_locked(struct ebbi_meta *meta, unsigned units, enum ebbi_meta_life life)
+/* The oldest chunk with room, NULL when none has. */
+static struct ebbi_meta_chunk *find_locked(struct ebbi_meta *meta, unsigned units, enum ebbi_meta_life life)
 {
 	struct ebbi_meta_chunk *chunk = meta->first[life][units];
+
+	while (chunk != NULL && chunk->room[life][units] == 0)
+		chunk = chunk->next;
+	meta->first[life][units] = chunk;
+	return chunk;
+}
+
+static void count_locked(struct ebbi_meta *meta, const struct ebbi_meta_chunk *chunk, unsigned word, size_t bytes)
+{
+	bool brief = (chunk->lasting >> word & 1) == 0;
+
+	meta->used_bytes += bytes;
+	meta->brief_bytes += brief ? bytes : 0;
+}
+
+static void *take_locked(struct ebbi_meta *meta, unsigned units, enum ebbi_meta_life life)
+{
+	struct ebbi_meta_chunk *chunk = find_locked(meta, units, life);
 	uint64_t starts;
 	uint64_t bit;
 	unsigned word;
 	unsigned unit;
 
-	while (chunk != NULL && chunk->room[life][units] == 0)
-		chunk = chunk->next;
-	meta->first[life][units] = chunk;
 	if (chunk == NULL)
 		return NULL;
 	word = ebbi_bit_lowest(chunk->room[life][units]);
@@ -193,12 +213,13 @@ static void *take_locked(struct ebbi_meta *meta, unsigned units, enum ebbi_meta_
 	unit = ebbi_bit_lowest(starts);
 	if (chunk->free[word] == ALL_UNITS) {
 		meta->idle_pages -= (chunk->resident & bit) != 0;
+		meta->brief_pages += life == EBBI_META_BRIEF;
 		chunk->lasting = life == EBBI_META_LASTING ? chunk->lasting | bit : chunk->lasting & ~bit;
 	}
 	chunk->resident |= bit;
 	chunk->free[word] &= ~ebbi_bit_range(unit, units);
 	note_room_locked(meta, chunk, word);
-	meta->used_bytes += units * EBBI_META_UNIT;
+	count_locked(meta, chunk, word, units * EBBI_META_UNIT);
 	return (char *)chunk_base(chunk) + word * EBBI_PAGE_BYTES + unit * EBBI_META_UNIT;
 }
 
@@ -229,21 +250,67 @@ void *ebbi_meta_alloc(struct ebbi_meta *meta, size_t bytes, enum ebbi_meta_life 
 	return memset(block, 0, units * EBBI_META_UNIT);
 }
 
-void ebbi_meta_free(struct ebbi_meta *meta, void *block, size_t bytes)
+/* Of a block, and in *ret_word its page there. */
+static struct ebbi_meta_chunk *chunk_of(const struct ebbi_meta *meta, const void *block, unsigned *ret_word)
 {
 	uintptr_t base = ebbi_round_down((uintptr_t)block, EBBI_META_CHUNK_BYTES);
-	struct ebbi_meta_chunk *chunk = (struct ebbi_meta_chunk *)(base + meta->page_bytes);
+
+	*ret_word = (unsigned)(((uintptr_t)block - base) >> EBBI_PAGE_SHIFT);
+	return (struct ebbi_meta_chunk *)(base + meta->page_bytes);
+}
+
+static bool is_sparse_locked(const struct ebbi_meta *meta)
+{
+	size_t page_bytes = meta->brief_pages * EBBI_PAGE_BYTES;
+
+	return meta->brief_pages > SPARSE_LEAST_PAGES && meta->brief_bytes < page_bytes - page_bytes / SPARSE_PART;
+}
+
+bool ebbi_meta_is_sparse(struct ebbi_meta *meta)
+{
+	bool is_sparse;
+
+	ebbi_lock_acquire(&meta->lock);
+	is_sparse = is_sparse_locked(meta);
+	ebbi_lock_release(&meta->lock);
+	return is_sparse;
+}
+
+void *ebbi_meta_alloc_lower(struct ebbi_meta *meta, const void *block, size_t bytes)
+{
 	unsigned units = (unsigned)ebbi_divide_up(bytes, EBBI_META_UNIT);
-	unsigned word = (unsigned)(((uintptr_t)block - base) >> EBBI_PAGE_SHIFT);
+	unsigned word;
+	const struct ebbi_meta_chunk *chunk = chunk_of(meta, block, &word);
+	const struct ebbi_meta_chunk *found = NULL;
+	void *lower = NULL;
+
+	ebbi_lock_acquire(&meta->lock);
+	if (is_sparse_locked(meta))
+		found = find_locked(meta, units, EBBI_META_BRIEF);
+	if (found != NULL && (found->number < chunk->number ||
+			      (found == chunk && ebbi_bit_lowest(found->room[EBBI_META_BRIEF][units]) < word)))
+		lower = take_locked(meta, units, EBBI_META_BRIEF);
+	ebbi_lock_release(&meta->lock);
+	return lower;
+}
+
+void ebbi_meta_free(struct ebbi_meta *meta, void *block, size_t bytes)
+{
+	unsigned units = (unsigned)ebbi_divide_up(bytes, EBBI_META_UNIT);
+	unsigned word;
+	struct ebbi_meta_chunk *chunk = chunk_of(meta, block, &word);
 	unsigned unit = (unsigned)(((uintptr_t)block & (EBBI_PAGE_BYTES - 1)) / EBBI_META_UNIT);
 
 	ebbi_lock_acquire(&meta->lock);
 	if ((chunk->free[word] & ebbi_bit_range(unit, units)) != 0)
 		ebbi_report_internal("a descriptor is freed twice");
 	chunk->free[word] |= ebbi_bit_range(unit, units);
-	meta->idle_pages += chunk->free[word] == ALL_UNITS;
+	count_locked(meta, chunk, word, 0 - units * EBBI_META_UNIT);
+	if (chunk->free[word] == ALL_UNITS) {
+		meta->idle_pages++;
+		meta->brief_pages -= (chunk->lasting >> word & 1) == 0;
+	}
 	note_room_locked(meta, chunk, word);
-	meta->used_bytes -= units * EBBI_META_UNIT;
 	ebbi_lock_release(&meta->lock);
 }
 
@@ -401,6 +468,7 @@ static void check_word(const struct ebbi_meta *meta, const struct ebbi_meta_chun
 void ebbi_meta_check(struct ebbi_meta *meta)
 {
 	size_t idle = 0;
+	size_t brief = 0;
 	size_t free_units = 0;
 	size_t units = 0;
 	unsigned number = 0;
@@ -413,11 +481,14 @@ void ebbi_meta_check(struct ebbi_meta *meta)
 			check_word(meta, chunk, word);
 			idle += chunk->free[word] == ALL_UNITS && (chunk->resident >> word & 1) != 0;
 			free_units += ebbi_bit_count(chunk->free[word]);
+			brief += word >= header_word(meta) && chunk->free[word] != ALL_UNITS &&
+				 (chunk->lasting >> word & 1) == 0;
 		}
 		units += (EBBI_META_WORDS - header_word(meta)) * 64 - HEADER_UNITS;
 	}
 	/* Pages on their way back to the kernel are not free for the moment: then fewer units are found. */
-	if (idle != meta->idle_pages || free_units * EBBI_META_UNIT + meta->used_bytes > units * EBBI_META_UNIT)
+	if (idle != meta->idle_pages || brief < meta->brief_pages || meta->brief_bytes > meta->used_bytes ||
+	    free_units * EBBI_META_UNIT + meta->used_bytes > units * EBBI_META_UNIT)
 		ebbi_report_internal("metadata is counted wrongly");
 	ebbi_lock_release(&meta->lock);
 }

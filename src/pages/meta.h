@@ -69,6 +69,8 @@ struct ebbi_meta {
 	uintptr_t areas_next;                                                     /* of the present chunk of areas */
 	uintptr_t areas_end;
 	size_t used_bytes;   /* blocks handed out */
+	size_t brief_bytes;  /* of those: blocks that do not stay */
+	size_t brief_pages;  /* with such blocks */
 	size_t mapped_bytes; /* chunks */
 	size_t idle_pages;   /* 4 KiB pages that could be given back */
 };
@@ -80,6 +82,15 @@ void *ebbi_meta_alloc(struct ebbi_meta *meta, size_t bytes, enum ebbi_meta_life 
 
 /* `bytes` as it was asked for. */
 void ebbi_meta_free(struct ebbi_meta *meta, void *block, size_t bytes);
+
+/* Do blocks that do not stay lie so sparsely that moving them would give pages back? */
+bool ebbi_meta_is_sparse(struct ebbi_meta *meta);
+
+/*
+ * If so: room for this one on a page before its own. NULL otherwise, and where there is none. The room is not zeroed: the caller, who copies the block there and frees it, knows
+ * all who have a pointer to it. Needs no memory; may be called with a lock of lower rank held.
+ */
+void *ebbi_meta_alloc_lower(struct ebbi_meta *meta, const void *block, size_t bytes);
 
 /*
  * Give back all pages without a block. Returns how many 4 KiB pages, in *ret_refused how many the kernel

@@ -32,13 +32,20 @@ static size_t span_pages(const struct ebbi_store *store, unsigned size_class)
 	return ebbi_pages_round(&store->pages, ebbi_sizes[size_class].slab_pages);
 }
 
+void ebbi_slab_enter(const struct ebbi_slab *slab, size_t pages)
+{
+	uint64_t entry = ebbi_entry_slab(slab, slab->base, slab->size_class);
+
+	for (size_t page = 0; page < pages; page++)
+		ebbi_pagemap_set(slab->base + ((uintptr_t)page << EBBI_PAGE_SHIFT), entry);
+}
+
 /* A new slab, all slots free, on no queue. No lock is held. */
 static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_class)
 {
 	size_t pages = span_pages(store, size_class);
 	struct ebbi_slab *slab = ebbi_meta_alloc(&store->meta, ebbi_slab_descriptor_bytes(size_class), EBBI_META_BRIEF);
 	uintptr_t base;
-	uint64_t entry;
 
 	if (slab == NULL)
 		return NULL;
@@ -49,9 +56,7 @@ static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_cla
 	ebbi_slab_init(slab, size_class, base);
 	slab->resident = ebbi_pagemap_bits_load(EBBI_PAGE_RESIDENT, base, (unsigned)pages);
 	slab->marked = ebbi_pagemap_bits_load(EBBI_PAGE_PURGED, base, (unsigned)pages) & ~slab->resident;
-	entry = ebbi_entry_slab(slab, base, size_class);
-	for (unsigned page = 0; page < pages; page++)
-		ebbi_pagemap_set(base + ((uintptr_t)page << EBBI_PAGE_SHIFT), entry);
+	ebbi_slab_enter(slab, pages);
 	return slab;
 }
 
@@ -319,12 +324,15 @@ static unsigned sort_slots(unsigned size_class, void *const *slots, unsigned cou
 static void give_some(struct ebbi_store *store, unsigned size_class, void *const *slots, unsigned count)
 {
 	struct ebbi_bin *bin = &store->bins[size_class];
+	uint64_t moves = ebbi_load_acquire(&bin->moves); /* partner: ebbi_bin_move_locked */
 	struct batch batches[EBBI_GIVE_MOST];
 	unsigned used = sort_slots(size_class, slots, count, batches);
 	struct ebbi_list leaving;
 
 	ebbi_list_init(&leaving);
 	ebbi_lock_acquire(&bin->lock);
+	if (EBBI_UNLIKELY(bin->moves != moves))
+		used = sort_slots(size_class, slots, count, batches);
 	bin->used_slots -= count;
 	for (unsigned i = 0; i < used; i++) {
 		const struct batch *batch = &batches[i];
@@ -352,12 +360,14 @@ void ebbi_bin_give(struct ebbi_store *store, unsigned size_class, void *const *s
 void ebbi_bin_give_bits(struct ebbi_store *store, unsigned size_class, uint64_t bits, char *base)
 {
 	struct ebbi_bin *bin = &store->bins[size_class];
-	struct ebbi_slab *slab = ebbi_entry_slab_pointer(ebbi_pagemap_get((uintptr_t)base));
-	unsigned word = ebbi_slot_index(size_class, (uint32_t)((uintptr_t)base - slab->base)) / 64;
+	struct ebbi_slab *slab;
 	struct ebbi_list leaving;
+	unsigned word;
 
 	ebbi_list_init(&leaving);
 	ebbi_lock_acquire(&bin->lock);
+	slab = ebbi_entry_slab_pointer(ebbi_pagemap_get((uintptr_t)base));
+	word = ebbi_slot_index(size_class, (uint32_t)((uintptr_t)base - slab->base)) / 64;
 	bin->used_slots -= ebbi_bit_count(bits);
 	put_word_locked(bin, slab, word, bits, &leaving);
 	ebbi_lock_release(&bin->lock);
@@ -368,13 +378,17 @@ bool ebbi_bin_slot_is_free(struct ebbi_store *store, uint64_t entry, const void 
 {
 	unsigned size_class = ebbi_entry_kind(entry);
 	struct ebbi_bin *bin = &store->bins[size_class];
-	struct ebbi_slab *slab = ebbi_entry_slab_pointer(entry);
-	unsigned index = ebbi_slot_index(size_class, ebbi_entry_slab_offset(entry, (uintptr_t)pointer));
-	bool is_free;
+	bool is_free = true;
 
 	ebbi_lock_acquire(&bin->lock);
-	/* Of a slab that is gone by now every slot was free. */
-	is_free = slab->size_class != size_class || (slab->free[index / 64] >> index % 64 & 1) != 0;
+	/* The descriptor may have moved; and of a slab that is gone by now every slot was free. */
+	entry = ebbi_pagemap_get((uintptr_t)pointer);
+	if (ebbi_entry_kind(entry) == size_class) {
+		const struct ebbi_slab *slab = ebbi_entry_slab_pointer(entry);
+		unsigned index = ebbi_slot_index(size_class, ebbi_entry_slab_offset(entry, (uintptr_t)pointer));
+
+		is_free = slab->size_class != size_class || (slab->free[index / 64] >> index % 64 & 1) != 0;
+	}
 	ebbi_lock_release(&bin->lock);
 	return is_free;
 }

@@ -40,6 +40,7 @@ struct ebbi_bin {
 	size_t used_slots;
 	size_t resident_pages;
 	size_t hole_pages;      /* as of the last look */
+	uint64_t moves;         /* of descriptors; changed under the lock, release, and acquired without it */
 	uint64_t refault_pages; /* read without the lock: counter */
 	uint64_t refills;       /* ebbi_bin_take calls; counter, too */
 } __attribute__((aligned(EBBI_CACHE_LINE)));
@@ -82,6 +83,12 @@ void ebbi_bin_give_bits(struct ebbi_store *store, unsigned size_class, uint64_t 
  * grows by the pages that wait for a later look.
  */
 size_t ebbi_bin_purge(struct ebbi_store *store, unsigned size_class, bool everything, size_t *ret_left);
+
+/*
+ * Where descriptors lie sparsely, move those of slabs with a free slot together, so that pages of them become free. For a
+ * program at rest: it walks over all such slabs.
+ */
+void ebbi_store_gather_metadata(struct ebbi_store *store);
 
 /* Give back the pages of descriptors that are all free. Returns how many. */
 size_t ebbi_store_purge_metadata(struct ebbi_store *store);

@@ -25,6 +25,9 @@ void ebbi_bin_look_later_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
 /* Off that list. */
 void ebbi_bin_looked_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
 
+/* The page map's entries of the slab, which has so many pages. */
+void ebbi_slab_enter(const struct ebbi_slab *slab, size_t pages);
+
 /* Span to the pages layer, descriptor to the metadata. The slab is on no list. */
 void ebbi_slab_destroy(struct ebbi_store *store, struct ebbi_slab *slab);
 /* All slabs linked to `leaving`. */

@@ -308,6 +308,49 @@ TEST(more_slabs_than_a_batch)
 	check();
 }
 
+/* A thousand slabs, of which one in sixteen lives: their descriptors come together, and the rest of the pages goes. */
+TEST(descriptors_move_together)
+{
+	enum { SLABS = 1000, SLOTS = 4, KEPT_OF = 16 };
+	unsigned kept = 0;
+	uint64_t moves;
+	size_t left = 0;
+
+	begin(4096);
+	take_many(EBBI_CLASS_32768, SLABS * SLOTS);
+	for (unsigned i = 0; i < SLABS * SLOTS; i++)
+		*(char *)out[i] = (char)(i % 100);
+	for (unsigned slab = 0; slab < SLABS; slab++)
+		give(EBBI_CLASS_32768, slab * SLOTS, slab % KEPT_OF == 0 ? 2 : SLOTS);
+	CHECK_GE(store.meta.brief_pages, SLABS / 32u);
+	(void)ebbi_bin_purge(&store, EBBI_CLASS_32768, /* everything= */ true, &left);
+	ebbi_store_gather_metadata(&store);
+	CHECK_LE(store.meta.brief_pages, 5u);
+	CHECK_GE(ebbi_store_purge_metadata(&store), SLABS / 32u - 6);
+	check();
+	/* There is nothing more to do. */
+	moves = store.bins[EBBI_CLASS_32768].moves;
+	CHECK_GE(moves, SLABS / KEPT_OF / 2u);
+	ebbi_store_gather_metadata(&store);
+	CHECK_EQ(store.bins[EBBI_CLASS_32768].moves, moves);
+	/* Where they lie now they are written and found. */
+	for (unsigned slab = 0; slab < SLABS; slab += KEPT_OF) {
+		void *const *slots = &out[slab * SLOTS + 2];
+		uint64_t entry = ebbi_pagemap_get((uintptr_t)slots[0]);
+
+		CHECK_EQ(*(char *)slots[0], (char)((slab * SLOTS + 2) % 100));
+		CHECK_EQ(slab_of(slots[0])->base, ebbi_round_down((uintptr_t)slots[0] - 2 * 32768, 4096));
+		CHECK(!ebbi_bin_slot_is_free(&store, entry, slots[0]));
+		ebbi_bin_give_bits(&store, EBBI_CLASS_32768, 0xc, (char *)slots[0] - 2 * 32768);
+		CHECK(ebbi_bin_slot_is_free(&store, entry, slots[0]));
+		kept++;
+	}
+	CHECK_EQ(kept, SLABS / KEPT_OF + 1u);
+	CHECK_EQ(store.bins[EBBI_CLASS_32768].used_slots, 0u);
+	CHECK_LE(store.bins[EBBI_CLASS_32768].slabs, 1u);
+	check();
+}
+
 TEST(refused_memory)
 {
 	begin(4096);
@@ -429,6 +472,7 @@ int main(void)
 	RUN(everything_at_once);
 	RUN(refused_purge_keeps_the_slots);
 	RUN(more_slabs_than_a_batch);
+	RUN(descriptors_move_together);
 	RUN(refused_memory);
 	RUN(large_kernel_pages);
 	RUN(misuse);

@@ -1,0 +1,127 @@
+/* Descriptors move while other threads give slots back and take some: no slot is lost, none is given twice. */
+#include <pthread.h>
+#include <sched.h>
+
+#include "check.h"
+#include "seeded.h"
+#include "slabs/bin.h"
+
+#define CLASS EBBI_CLASS_2048
+#define GIVERS 3u
+#define SLOTS 3000u /* of each giver: 125 slabs */
+#define ROUNDS_LEAST 20u
+#define ROUNDS_MOST 1000u
+#define MOVES_LEAST 100u
+
+static struct ebbi_store store;
+static unsigned giving; /* atomic: givers at work */
+
+struct giver {
+	pthread_t thread;
+	uint64_t seed;
+	unsigned count;
+	void *slots[SLOTS];
+};
+
+static struct giver givers[GIVERS];
+
+/* One slot: whoever had it wrote something else there. */
+static void *take_one(void)
+{
+	struct ebbi_taken taken;
+	void *slot = NULL;
+
+	CHECK_EQ(ebbi_bin_take(&store, CLASS, 1, &slot, 1, &taken), 0);
+	return taken.count > 0 ? slot : taken.base + ebbi_bit_lowest(taken.bits) * (size_t)ebbi_sizes[CLASS].bytes;
+}
+
+static void shuffle(struct giver *giver)
+{
+	for (unsigned i = giver->count; i > 1; i--) {
+		unsigned other = (unsigned)seeded_below(&giver->seed, i);
+		void *slot = giver->slots[i - 1];
+
+		giver->slots[i - 1] = giver->slots[other];
+		giver->slots[other] = slot;
+	}
+}
+
+/* All slots of a giver lie in slabs that the others have slots of, too: they take in turn. */
+static void fill(struct giver *giver)
+{
+	while (giver->count < SLOTS) {
+		void *slot = take_one();
+
+		*(void **)slot = giver;
+		giver->slots[giver->count++] = slot;
+		if (giver->count % 16 == 0)
+			sched_yield();
+	}
+}
+
+/* Down to a thirty-second. */
+static void thin(struct giver *giver)
+{
+	while (giver->count > SLOTS / 32) {
+		unsigned count = 1 + (unsigned)seeded_below(&giver->seed, 64);
+
+		giver->count -= count;
+		for (unsigned i = 0; i < count; i++)
+			CHECK(*(void **)giver->slots[giver->count + i] == (void *)giver);
+		ebbi_bin_give(&store, CLASS, &giver->slots[giver->count], count);
+	}
+}
+
+/* Enough rounds, and more where a busy machine let the one who moves sleep. */
+static void *give(void *argument)
+{
+	struct giver *giver = argument;
+
+	for (unsigned round = 0; round < ROUNDS_MOST; round++) {
+		fill(giver);
+		shuffle(giver);
+		thin(giver);
+		if (round >= ROUNDS_LEAST && ebbi_load_relaxed(&store.bins[CLASS].moves) >= MOVES_LEAST)
+			break;
+	}
+	(void)__atomic_sub_fetch(&giving, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+TEST(moves_among_givers)
+{
+	unsigned left_slots = 0;
+	size_t left = 0;
+
+	ebbi_store_init(&store, &ebbi_vm_kernel, ebbi_vm_page_bytes(), EBBI_HUGE_ADVICE_NONE);
+	giving = GIVERS;
+	for (unsigned i = 0; i < GIVERS; i++) {
+		givers[i].seed = i + 1;
+		CHECK_EQ(pthread_create(&givers[i].thread, NULL, give, &givers[i]), 0);
+	}
+	while (__atomic_load_n(&giving, __ATOMIC_ACQUIRE) > 0) {
+		(void)ebbi_bin_purge(&store, CLASS, /* everything= */ true, &left);
+		ebbi_store_gather_metadata(&store);
+		(void)ebbi_store_purge_metadata(&store);
+		ebbi_bin_check(&store, CLASS);
+		ebbi_meta_check(&store.meta);
+	}
+	for (unsigned i = 0; i < GIVERS; i++) {
+		CHECK_EQ(pthread_join(givers[i].thread, NULL), 0);
+		left_slots += givers[i].count;
+	}
+	CHECK_EQ(store.bins[CLASS].used_slots, left_slots);
+	for (unsigned i = 0; i < GIVERS; i++)
+		ebbi_bin_give(&store, CLASS, givers[i].slots, givers[i].count);
+	CHECK_EQ(store.bins[CLASS].used_slots, 0u);
+	CHECK_LE(store.bins[CLASS].slabs, 1u);
+	CHECK_GE(store.bins[CLASS].moves, MOVES_LEAST);
+	(void)ebbi_bin_purge(&store, CLASS, /* everything= */ true, &left);
+	CHECK_EQ(store.meta.used_bytes, 0u);
+}
+
+int main(void)
+{
+	RUN(moves_among_givers);
+	return check_report();
+}
