@@ -128,5 +128,5 @@ EBBI_EXPORT void free_aligned_sized(void *block, size_t align_bytes, size_t byte
 
 EBBI_EXPORT size_t malloc_usable_size(void *block)
 {
-	return block == NULL ? 0 : ebbi_heap_usable_bytes(block);
+	return ebbi_heap_usable_bytes(block);
 }

@@ -65,7 +65,7 @@ void ebbi_heap_free(void *block);
 /* `block` is not NULL, `bytes` not 0. The block itself, or a new one with the contents; NULL leaves it alone. */
 void *ebbi_heap_resize(void *block, size_t bytes);
 
-/* Bytes the program may use at `block`, which is not NULL: at least what was asked for, always the same. */
+/* Bytes the program may use at `block`: at least what was asked for, always the same. 0 for NULL. */
 size_t ebbi_heap_usable_bytes(const void *block);
 
 /* Give back all that can be given back now. Returns bytes. */

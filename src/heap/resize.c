@@ -15,12 +15,14 @@
 
 static __attribute__((noinline)) size_t usable_slow(const void *block)
 {
+	if (block == NULL)
+		return 0;
 	if (ebbi_is_hardened())
 		return ebbi_hardened_usable_bytes(block);
 	return ebbi_misuse_block_bytes(ebbi_misuse_judge("malloc_usable_size", block));
 }
 
-/* Ruby and redis ask this of every block that they allocate or free. */
+/* Ruby and redis ask this of every block that they allocate or free. NULL is none of a slab's, and goes the long way. */
 size_t ebbi_heap_usable_bytes(const void *block)
 {
 	uint64_t entry = ebbi_pagemap_get((uintptr_t)block);
