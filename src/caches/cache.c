@@ -125,11 +125,11 @@ static bool refill(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsig
 	void **places = places_of(cache->shelf, rack, size_class);
 	uint8_t *step = &cache->shelf->steps[size_class];
 	unsigned wanted = ebbi_policy_claim(ebbi_sizes[size_class].bytes, *step);
+	unsigned room = ebbi_rack_places(rack, size_class);
 	struct ebbi_taken taken;
 
 	/* Above the lowest place, which stays NULL; the newest moves to `hot`. */
-	if (ebbi_bin_take(pool->store, size_class, wanted, places + 1, ebbi_rack_places(rack, size_class) - 1,
-			  &taken) != 0)
+	if (ebbi_bin_take(pool->store, size_class, wanted, places + 1, room == 0 ? 0 : room - 1, &taken) != 0)
 		return false;
 	*step += *step < 8;
 	rack->hot = places[taken.count];
@@ -162,7 +162,7 @@ static size_t grow_try(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, u
 {
 	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
 	unsigned before = ebbi_rack_places(rack, size_class);
-	unsigned after = (unsigned)ebbi_min_size(before * 2, stacks[size_class].most_places);
+	unsigned after = (unsigned)ebbi_min_size(before == 0 ? 1 : before * 2, stacks[size_class].most_places);
 	size_t grown = (after - before) * (size_t)ebbi_sizes[size_class].bytes;
 	size_t live = ebbi_load_relaxed(&pool->store->pages.live_pages) << EBBI_PAGE_SHIFT;
 	unsigned count = ebbi_rack_count(rack, size_class);
@@ -177,7 +177,8 @@ static size_t grow_try(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, u
 	}
 	cache->grown_bytes += grown;
 	if (rack->end < EBBI_PAGE_BYTES) {
-		memcpy(ebbi_shelf_place(cache->shelf, more), old, count * sizeof(void *));
+		/* The NULL, and all but the newest. */
+		memcpy(ebbi_shelf_place(cache->shelf, more), old, ebbi_max_size(count, 1) * sizeof(void *));
 		ebbi_store_relaxed(&rack->top, (uint16_t)(more + count * sizeof(void *)));
 	}
 	rack->end = (uint16_t)(more + after * sizeof(void *));
@@ -200,6 +201,19 @@ static size_t give_half(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, 
 	return half * (size_t)ebbi_sizes[size_class].bytes;
 }
 
+/* A full stack of one place, or of none: the newest stays where there is room for it, the other one goes. */
+static size_t give_older(struct ebbi_cache_pool *pool, struct ebbi_rack *rack, unsigned size_class, void *newest)
+{
+	void *going = newest;
+
+	if (rack->hot != NULL) {
+		going = rack->hot;
+		rack->hot = newest;
+	}
+	ebbi_bin_give(pool->store, size_class, &going, 1);
+	return ebbi_sizes[size_class].bytes;
+}
+
 size_t ebbi_cache_put(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class, void *slot)
 {
 	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
@@ -209,6 +223,8 @@ size_t ebbi_cache_put(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, un
 		set_up(cache, size_class);
 	if (rack->top == rack->end)
 		given = grow_try(pool, cache, size_class);
+	if (rack->top == rack->end && ebbi_rack_places(rack, size_class) < 2)
+		return give_older(pool, rack, size_class, slot);
 	if (rack->top == rack->end)
 		given = give_half(pool, cache, size_class);
 	ebbi_rack_push(cache->shelf, rack, rack->top, slot);

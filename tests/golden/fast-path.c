@@ -49,7 +49,7 @@ static const struct mode {
 	size_t bytes;
 } modes[] = {
 	{"pair-16", pair, 16},        {"pair-64", pair, 64},       {"pair-1000", pair, 1000},
-	{"pair-1025", pair, 1025},    {"pair-32768", pair, 32768}, {"calloc-64", zeroed, 64},
+	{"pair-1025", pair, 1025},    {"pair-16384", pair, 16384}, {"calloc-64", zeroed, 64},
 	{"realloc-64", in_place, 64}, {"usable-64", usable, 64},   {"free-null", nothing, 0},
 };
 

@@ -22,7 +22,7 @@ ROWS = [
     ("pair-64", "malloc"), ("pair-64", "free"),
     ("pair-1000", "malloc"), ("pair-1000", "free"),
     ("pair-1025", "malloc"), ("pair-1025", "free"),
-    ("pair-32768", "malloc"), ("pair-32768", "free"),
+    ("pair-16384", "malloc"), ("pair-16384", "free"),
     ("calloc-64", "calloc"), ("realloc-64", "realloc"),
     ("usable-64", "malloc_usable_size"), ("free-null", "free"),
 ]

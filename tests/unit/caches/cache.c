@@ -82,7 +82,7 @@ TEST(slots_are_apart)
 		(void)put_many(&caches[0], size_class, 200);
 		check();
 		CHECK_EQ(store.bins[size_class].used_slots, cached(size_class));
-		CHECK(ebbi_cache_holds(&caches[0], size_class, out[199]));
+		CHECK_EQ(ebbi_cache_holds(&caches[0], size_class, out[199]), EBBI_POLICY_STACK_MOST(bytes) > 0);
 	}
 }
 
@@ -176,11 +176,37 @@ TEST(all_stacks_fit_the_shelf)
 
 		CHECK_LE(rack->end, ebbi_shelf_bytes(4096));
 		CHECK_EQ(ebbi_rack_count(rack, size_class), most);
+		if (most == 0)
+			continue;
 		CHECK(places[0] == NULL);
 		CHECK(memcmp(places + 1, all[size_class], (most - 1) * sizeof(void *)) == 0);
 		CHECK(rack->hot == all[size_class][most - 1]);
 	}
 	store.pages.live_pages -= (size_t)1 << 24;
+}
+
+/* Large slots go straight to their bin, and a stack of one place keeps the newest. */
+TEST(stacks_without_room)
+{
+	begin();
+	CHECK_EQ(EBBI_POLICY_STACK_MOST(ebbi_sizes[EBBI_CLASS_32768].bytes), 0u);
+	CHECK_EQ(EBBI_POLICY_STACK_MOST(ebbi_sizes[EBBI_CLASS_16384].bytes), 1u);
+	for (unsigned round = 0; round < 3; round++) {
+		take_many(&caches[0], EBBI_CLASS_32768, 5);
+		CHECK_EQ(put_many(&caches[0], EBBI_CLASS_32768, 5), 5 * (size_t)32768);
+		CHECK_EQ(cached(EBBI_CLASS_32768), 0u);
+		CHECK_EQ(store.bins[EBBI_CLASS_32768].used_slots, 0u);
+		take_many(&caches[0], EBBI_CLASS_16384, 5);
+		(void)put_many(&caches[0], EBBI_CLASS_16384, 5);
+		CHECK_EQ(cached(EBBI_CLASS_16384), 1u);
+		CHECK(ebbi_cache_holds(&caches[0], EBBI_CLASS_16384, out[4]));
+		CHECK_EQ(store.bins[EBBI_CLASS_16384].used_slots, 1u);
+		check();
+	}
+	(void)ebbi_cache_drain(&pool, &caches[0]);
+	CHECK_EQ(pool.grown_bytes, 0u);
+	CHECK_EQ(store.bins[EBBI_CLASS_16384].used_slots, 0u);
+	check();
 }
 
 TEST(the_cap_over_all_caches)
@@ -296,6 +322,7 @@ int main(void)
 	RUN(spills_give_the_older_half);
 	RUN(stacks_grow_and_keep_their_order);
 	RUN(all_stacks_fit_the_shelf);
+	RUN(stacks_without_room);
 	RUN(the_cap_over_all_caches);
 	RUN(draining);
 	RUN(slots_wander_between_caches);

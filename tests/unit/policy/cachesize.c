@@ -11,15 +11,18 @@ TEST(stacks)
 		unsigned first = EBBI_POLICY_STACK_FIRST(bytes);
 		unsigned most = EBBI_POLICY_STACK_MOST(bytes);
 
-		CHECK(first >= 2 && first <= EBBI_STACK_FIRST);
+		CHECK_LE(first, EBBI_STACK_FIRST);
 		CHECK(most >= first && most <= EBBI_STACK_MOST);
-		CHECK(first == 2 || first * bytes <= 32 * KIB);
-		CHECK(most == first || most * bytes <= 64 * KIB);
+		CHECK_LE(first * bytes, 8 * KIB);
+		CHECK_LE(most * bytes, (bytes <= EBBI_STACK_SMALL ? 64 : 16) * KIB);
 	}
 	CHECK_EQ(EBBI_POLICY_STACK_FIRST(16), EBBI_STACK_FIRST);
 	CHECK_EQ(EBBI_POLICY_STACK_MOST(16), EBBI_STACK_MOST);
-	CHECK_EQ(EBBI_POLICY_STACK_FIRST(32 * KIB), 2u);
-	CHECK_EQ(EBBI_POLICY_STACK_MOST(32 * KIB), 2u);
+	CHECK_EQ(EBBI_POLICY_STACK_FIRST(8 * KIB), 1u);
+	CHECK_EQ(EBBI_POLICY_STACK_MOST(8 * KIB), 2u);
+	CHECK_EQ(EBBI_POLICY_STACK_FIRST(16 * KIB), 0u);
+	CHECK_EQ(EBBI_POLICY_STACK_MOST(16 * KIB), 1u);
+	CHECK_EQ(EBBI_POLICY_STACK_MOST(32 * KIB), 0u);
 }
 
 TEST(claims)
