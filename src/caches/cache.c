@@ -124,18 +124,21 @@ static bool refill(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsig
 	struct ebbi_rack *rack = &cache->shelf->racks[size_class];
 	void **places = places_of(cache->shelf, rack, size_class);
 	uint8_t *step = &cache->shelf->steps[size_class];
-	unsigned wanted = ebbi_policy_claim(ebbi_sizes[size_class].bytes, *step);
 	unsigned room = ebbi_rack_places(rack, size_class);
-	struct ebbi_taken taken;
+	struct ebbi_taking taking = {
+		.wanted = ebbi_policy_claim(ebbi_sizes[size_class].bytes, *step),
+		.taker = cache->number,
+		.slots = places + 1, /* above the lowest place, which stays NULL; the newest moves to `hot` */
+		.room = room == 0 ? 0 : room - 1,
+	};
 
-	/* Above the lowest place, which stays NULL; the newest moves to `hot`. */
-	if (ebbi_bin_take(pool->store, size_class, wanted, places + 1, room == 0 ? 0 : room - 1, &taken) != 0)
+	if (ebbi_bin_take(pool->store, size_class, &taking) != 0)
 		return false;
 	*step += *step < 8;
-	rack->hot = places[taken.count];
-	ebbi_store_relaxed(&rack->top, (uint16_t)(rack->top + taken.count * sizeof(void *)));
-	ebbi_store_relaxed(&rack->bits, taken.bits);
-	rack->base = taken.base;
+	rack->hot = places[taking.count];
+	ebbi_store_relaxed(&rack->top, (uint16_t)(rack->top + taking.count * sizeof(void *)));
+	ebbi_store_relaxed(&rack->bits, taking.bits);
+	rack->base = taking.base;
 	if (EBBI_PARANOID)
 		ebbi_shelf_check(cache->shelf);
 	return true;

@@ -88,6 +88,7 @@ struct ebbi_cache {
 	struct ebbi_cache *next_free; /* caches without an owner; guarded by the registry's lock */
 	bool owned;                   /* guarded by the registry's lock */
 	bool drained;                 /* relaxed: emptied, and not found touched since; a hint for sweeps */
+	uint16_t number;              /* counts caches, and starts anew after the last: set at birth */
 	uint32_t touched_looks;       /* relaxed: looks since it was emptied that found it touched */
 	size_t grown_bytes;           /* contents: what its stacks can hold beyond their first size */
 } __attribute__((aligned(EBBI_CACHE_LINE)));

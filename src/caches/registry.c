@@ -70,6 +70,7 @@ struct ebbi_cache *ebbi_registry_adopt(struct ebbi_registry *registry)
 	cache->owned = true;
 	ebbi_counter_add(&registry->owned, 1u);
 	cache->next = registry->all;
+	cache->number = cache->next == NULL ? 0 : (uint16_t)(cache->next->number + 1u);
 	ebbi_store_release(&registry->all, cache); /* partner: every walk over all caches */
 	ebbi_lock_release(&registry->lock);
 	return cache;

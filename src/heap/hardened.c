@@ -36,12 +36,12 @@ static unsigned class_for(size_t bytes, size_t align_bytes)
 /* Straight from the bin, for a thread without a cache. */
 static void *take_from_bin(unsigned size_class)
 {
-	struct ebbi_taken taken;
+	struct ebbi_taking taking = {.wanted = 1};
 	char *slot;
 
-	if (ebbi_bin_take(&ebbi_heap.store, size_class, 1, NULL, 0, &taken) != 0)
+	if (ebbi_bin_take(&ebbi_heap.store, size_class, &taking) != 0)
 		return NULL;
-	slot = taken.base + ebbi_bit_lowest(taken.bits) * (size_t)ebbi_sizes[size_class].bytes;
+	slot = taking.base + ebbi_bit_lowest(taking.bits) * (size_t)ebbi_sizes[size_class].bytes;
 	ebbi_quarantine_check(slot, size_class);
 	return slot;
 }

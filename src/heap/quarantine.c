@@ -64,16 +64,16 @@ static __attribute__((noinline)) bool refill(struct ebbi_cache *cache, struct eb
 					     unsigned size_class)
 {
 	size_t bytes = ebbi_sizes[size_class].bytes;
-	struct ebbi_taken taken;
-
 	/* No room for pointers: the answer is a claim. A large step: the more slots, the wider the choice. */
-	if (ebbi_bin_take(&ebbi_heap.store, size_class, ebbi_policy_claim(bytes, 4), NULL, 0, &taken) != 0)
+	struct ebbi_taking taking = {.wanted = ebbi_policy_claim(bytes, 4), .taker = cache->number};
+
+	if (ebbi_bin_take(&ebbi_heap.store, size_class, &taking) != 0)
 		return false;
 	if (bytes <= TOUCH_AT_ONCE)
-		touch_pages(taken.bits, taken.base, bytes);
-	waiting->base = taken.base;
-	ebbi_store_relaxed(&waiting->bits, taken.bits);
-	ebbi_scavenger_note_cached(cache, ebbi_bit_count(taken.bits) * bytes);
+		touch_pages(taking.bits, taking.base, bytes);
+	waiting->base = taking.base;
+	ebbi_store_relaxed(&waiting->bits, taking.bits);
+	ebbi_scavenger_note_cached(cache, ebbi_bit_count(taking.bits) * bytes);
 	return true;
 }
 

@@ -89,17 +89,16 @@ static void *alloc_inside(struct ebbi_cache *cache, size_t bytes, size_t align_b
 static void *alloc_without_cache(size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
 	unsigned size_class = class_for(bytes, align_bytes);
-	struct ebbi_taken taken;
 	void *slot;
+	struct ebbi_taking taking = {.wanted = 1, .slots = &slot, .room = 1};
 
 	if (size_class == EBBI_CLASS_NONE)
 		return large_alloc(NULL, ebbi_max_size(bytes, 1), align_bytes, content);
-	if (ebbi_bin_take(&ebbi_heap.store, size_class, 1, &slot, 1, &taken) != 0 &&
-	    (!reclaim_for_slot(NULL, size_class) ||
-	     ebbi_bin_take(&ebbi_heap.store, size_class, 1, &slot, 1, &taken) != 0))
+	if (ebbi_bin_take(&ebbi_heap.store, size_class, &taking) != 0 &&
+	    (!reclaim_for_slot(NULL, size_class) || ebbi_bin_take(&ebbi_heap.store, size_class, &taking) != 0))
 		return without_memory();
-	if (taken.count == 0)
-		slot = taken.base + ebbi_bit_lowest(taken.bits) * (size_t)ebbi_sizes[size_class].bytes;
+	if (taking.count == 0)
+		slot = taking.base + ebbi_bit_lowest(taking.bits) * (size_t)ebbi_sizes[size_class].bytes;
 	return zeroed(slot, bytes, content);
 }
 

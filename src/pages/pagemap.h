@@ -114,6 +114,12 @@ static inline unsigned ebbi_entry_kind(uint64_t entry)
 	return low != 0 ? EBBI_ENTRY_KINDS + low : (unsigned)((entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT);
 }
 
+/* The same as asking for the kind, for less. */
+static inline bool ebbi_entry_is_of_class(uint64_t entry, unsigned size_class)
+{
+	return (entry & (EBBI_ENTRY_CLASS | EBBI_ENTRY_LOW)) == (uint64_t)size_class << EBBI_ENTRY_CLASS_SHIFT;
+}
+
 static inline uint64_t ebbi_entry_run(enum ebbi_kind kind, size_t pages)
 {
 	return (uint64_t)pages << 8 | ((uint64_t)kind - EBBI_ENTRY_KINDS);

@@ -5,9 +5,6 @@
 #include "platform/report.h"
 #include "slabs/binqueue.h"
 
-/* A claim of this many slots is worth keeping as a word; fewer are unpacked into pointers. */
-#define WORD_WORTH 16u
-
 void ebbi_store_init(struct ebbi_store *store, const struct ebbi_vm *vm, size_t page_bytes,
 		     enum ebbi_huge_advice advice)
 {
@@ -22,6 +19,8 @@ void ebbi_store_init(struct ebbi_store *store, const struct ebbi_vm *vm, size_t 
 		bin->unit_pages = (unsigned)store->pages.unit_pages;
 		for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++)
 			ebbi_list_init(&bin->queues[queue]);
+		bin->others = store->others[size_class];
+		bin->parties = 1;
 		ebbi_list_init(&bin->look);
 	}
 }
@@ -110,6 +109,11 @@ static void plan_settling(struct ebbi_slab *slab)
 		slab->settle_at = (uint16_t)ebbi_divide_up((slab->queue + 1u) * slots, EBBI_BIN_QUEUES);
 }
 
+static struct ebbi_list *queues_of(struct ebbi_bin *bin, unsigned party)
+{
+	return party == 0 ? bin->queues : bin->others[party - 1];
+}
+
 void ebbi_bin_requeue_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 {
 	unsigned slots = ebbi_sizes[slab->size_class].slots;
@@ -120,10 +124,10 @@ void ebbi_bin_requeue_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 	if (queue == slab->queue)
 		return;
 	ebbi_list_remove(&slab->link);
-	slab->queue = (uint8_t)queue;
+	slab->queue = queue & 0xf;
 	plan_settling(slab);
 	if (queue != EBBI_SLAB_QUEUE_NONE)
-		ebbi_list_push_front(&bin->queues[queue], &slab->link);
+		ebbi_list_push_front(&queues_of(bin, slab->party)[queue], &slab->link);
 }
 
 void ebbi_bin_look_later_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
@@ -142,12 +146,62 @@ void ebbi_bin_looked_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 	plan_settling(slab);
 }
 
-static struct ebbi_slab *fullest_locked(struct ebbi_bin *bin)
+static bool is_parted(const struct ebbi_bin *bin)
 {
-	for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++)
-		if (!ebbi_list_is_empty(&bin->queues[queue]))
-			return EBBI_CONTAINER(bin->queues[queue].next, struct ebbi_slab, link);
+	return bin->slabs >= EBBI_BIN_PARTED_SLABS;
+}
+
+/* The party of a taker, which from now on may have slabs. */
+static unsigned party_locked(struct ebbi_bin *bin, unsigned taker)
+{
+	unsigned party = is_parted(bin) ? taker % EBBI_BIN_PARTIES : 0;
+
+	for (; bin->parties <= party; bin->parties++)
+		for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++)
+			ebbi_list_init(&bin->others[bin->parties - 1][queue]);
+	return party;
+}
+
+/* The last slab of a queue; of the fullest queue of a party that is busy with its first slab, not that one. */
+static struct ebbi_slab *spare_locked(struct ebbi_bin *bin, unsigned party, unsigned queue)
+{
+	struct ebbi_list *queues = queues_of(bin, party);
+	struct ebbi_list *last = queues[queue].prev;
+	bool is_first = last == queues[queue].next;
+
+	if (ebbi_list_is_empty(&queues[queue]))
+		return NULL;
+	for (unsigned fuller = 0; fuller < queue && is_first; fuller++)
+		is_first = ebbi_list_is_empty(&queues[fuller]);
+	return is_first && is_parted(bin) ? NULL : EBBI_CONTAINER(last, struct ebbi_slab, link);
+}
+
+/* A slab of another party becomes one of `party`. */
+static struct ebbi_slab *take_over_locked(struct ebbi_bin *bin, unsigned party)
+{
+	for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++) {
+		for (unsigned other = 0; other < bin->parties; other++) {
+			struct ebbi_slab *slab = other == party ? NULL : spare_locked(bin, other, queue);
+
+			if (slab == NULL)
+				continue;
+			slab->party = party & 0xf;
+			ebbi_list_remove(&slab->link);
+			ebbi_list_push_front(&queues_of(bin, party)[queue], &slab->link);
+			return slab;
+		}
+	}
 	return NULL;
+}
+
+static struct ebbi_slab *fullest_locked(struct ebbi_bin *bin, unsigned party)
+{
+	struct ebbi_list *queues = queues_of(bin, party);
+
+	for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++)
+		if (!ebbi_list_is_empty(&queues[queue]))
+			return EBBI_CONTAINER(queues[queue].next, struct ebbi_slab, link);
+	return bin->parties > 1 ? take_over_locked(bin, party) : NULL;
 }
 
 /* Where the kernel's page is larger than ours, using a part of it makes all of it resident and young. */
@@ -164,67 +218,91 @@ static void widen_use(struct ebbi_slab *slab, unsigned unit_pages)
 	}
 }
 
-/* Claim up to `wanted` slots of one word. */
-static void claim_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, unsigned wanted, struct ebbi_taken *taken)
+/* Claim up to `wanted` slots of one word; returns how many. */
+static unsigned claim_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, unsigned wanted, struct ebbi_taking *taking)
 {
 	bool was_empty = ebbi_slab_is_empty(slab);
-	unsigned resident = ebbi_bit_count(slab->resident);
+	uint64_t resident = slab->resident;
+	unsigned before = slab->nfree;
 	unsigned refaults;
-	unsigned word = ebbi_slab_claim(slab, wanted, &taken->bits, &refaults);
+	unsigned word = ebbi_slab_claim(slab, wanted, &taking->bits, &refaults);
+	unsigned got = before - slab->nfree;
 
 	if (EBBI_UNLIKELY(bin->unit_pages > 1))
 		widen_use(slab, bin->unit_pages);
-	taken->base = (char *)slab->base + (size_t)word * 64 * ebbi_sizes[slab->size_class].bytes;
+	taking->base = (char *)slab->base + (size_t)word * 64 * ebbi_sizes[slab->size_class].bytes;
 	bin->empty_slabs -= was_empty;
-	bin->used_slots += ebbi_bit_count(taken->bits);
-	bin->resident_pages += ebbi_bit_count(slab->resident) - resident;
+	bin->used_slots += got;
+	if (slab->resident != resident)
+		bin->resident_pages += ebbi_bit_count(slab->resident & ~resident);
 	ebbi_counter_add(&bin->refault_pages, refaults);
 	ebbi_bin_requeue_locked(bin, slab);
 	if (EBBI_PARANOID)
 		ebbi_slab_check(slab);
+	return got;
 }
 
-static void take_locked(struct ebbi_bin *bin, unsigned wanted, void **slots, unsigned room, struct ebbi_taken *taken)
+/*
+ * The slots of the claim as pointers, which are quicker to hand out one by one (36 instructions in place of 43).
+ * Highest first: the cache is a stack, so the lowest address is handed out first.
+ */
+static void unpack(struct ebbi_taking *taking, size_t bytes)
+{
+	void **slots = taking->slots + taking->count;
+	uint64_t bits = taking->bits;
+
+	taking->count += ebbi_bit_count(bits);
+	taking->bits = 0;
+	if (bits == UINT64_MAX) {
+		for (unsigned bit = 64; bit-- > 0;)
+			*slots++ = taking->base + bit * bytes;
+		return;
+	}
+	for (; bits != 0; bits &= ~((uint64_t)1 << ebbi_bit_highest(bits)))
+		*slots++ = taking->base + ebbi_bit_highest(bits) * bytes;
+}
+
+static void take_locked(struct ebbi_bin *bin, unsigned party, struct ebbi_taking *taking)
 {
 	size_t bytes = ebbi_sizes[bin->size_class].bytes;
+	unsigned wanted = taking->wanted;
 	struct ebbi_slab *slab;
 
-	while (wanted > 0 && (slab = fullest_locked(bin)) != NULL) {
-		unsigned got;
+	while (wanted > 0 && (slab = fullest_locked(bin, party)) != NULL) {
+		unsigned got = claim_locked(bin, slab, wanted, taking);
 
-		claim_locked(bin, slab, wanted, taken);
-		got = ebbi_bit_count(taken->bits);
-		if (got == wanted || got >= WORD_WORTH || got > room - taken->count)
+		if (got > taking->room - taking->count)
 			return;
 		wanted -= got;
-		/* Highest first: the cache is a stack, so the lowest address is handed out first. */
-		for (; taken->bits != 0; taken->bits &= ~((uint64_t)1 << ebbi_bit_highest(taken->bits)))
-			slots[taken->count++] = taken->base + ebbi_bit_highest(taken->bits) * bytes;
+		unpack(taking, bytes);
 	}
 }
 
-int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, unsigned wanted, void **slots, unsigned room,
-		  struct ebbi_taken *ret_taken)
+int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, struct ebbi_taking *taking)
 {
 	struct ebbi_bin *bin = &store->bins[size_class];
-	struct ebbi_taken taken = {0};
 	struct ebbi_slab *slab;
+	unsigned party;
 
+	taking->count = 0;
+	taking->bits = 0;
+	taking->base = NULL;
 	ebbi_lock_acquire(&bin->lock);
 	ebbi_counter_add(&bin->refills, 1u);
-	take_locked(bin, wanted, slots, room, &taken);
+	take_locked(bin, party_locked(bin, taking->taker), taking);
 	ebbi_lock_release(&bin->lock);
-	if (taken.count == 0 && taken.bits == 0) {
-		slab = slab_create(store, size_class);
-		if (slab == NULL)
-			return -ENOMEM;
-		ebbi_lock_acquire(&bin->lock);
-		bin->empty_slabs++;
-		ebbi_bin_add_locked(bin, slab);
-		take_locked(bin, wanted, slots, room, &taken);
-		ebbi_lock_release(&bin->lock);
-	}
-	*ret_taken = taken;
+	if (taking->count > 0 || taking->bits != 0)
+		return 0;
+	slab = slab_create(store, size_class);
+	if (slab == NULL)
+		return -ENOMEM;
+	ebbi_lock_acquire(&bin->lock);
+	bin->empty_slabs++;
+	party = party_locked(bin, taking->taker);
+	slab->party = party & 0xf;
+	ebbi_bin_add_locked(bin, slab);
+	take_locked(bin, party, taking);
+	ebbi_lock_release(&bin->lock);
 	return 0;
 }
 
@@ -285,39 +363,41 @@ struct batch {
 static unsigned sort_slots(unsigned size_class, void *const *slots, unsigned count, struct batch *batches)
 {
 	const uint32_t magic = ebbi_sizes[size_class].magic;
-	struct batch now = {0};
-	uintptr_t page = 0;
-	uint64_t entry = 0;
-	unsigned used = 0;
+	const uint32_t slab_bytes = ebbi_sizes[size_class].slots * ebbi_sizes[size_class].bytes;
+	struct ebbi_slab *slab = NULL;
+	uintptr_t base = 0;
+	struct batch *batch = batches;
+	struct batch *next = batches;
+	uint64_t bits = 0; /* of the last batch; 0: the next slot opens one */
 
 	for (unsigned i = 0; i < count; i++) {
-		uintptr_t address = (uintptr_t)slots[i];
-		bool is_new = false;
+		uintptr_t offset = (uintptr_t)slots[i] - base;
 		unsigned index;
 
-		if (address >> EBBI_PAGE_SHIFT != page) {
-			page = address >> EBBI_PAGE_SHIFT;
-			entry = ebbi_pagemap_get(address);
+		if (offset >= slab_bytes) {
+			uint64_t entry = ebbi_pagemap_get((uintptr_t)slots[i]);
+
 			/* Freed twice, and its slab was given up after the first time. */
-			if (EBBI_UNLIKELY(ebbi_entry_kind(entry) != size_class))
+			if (EBBI_UNLIKELY(!ebbi_entry_is_of_class(entry, size_class)))
 				ebbi_report_free_slot("free", slots[i], ebbi_sizes[size_class].bytes);
-			is_new = now.slab != ebbi_entry_slab_pointer(entry);
+			offset = ebbi_entry_slab_offset(entry, (uintptr_t)slots[i]);
+			base = (uintptr_t)slots[i] - offset;
+			slab = ebbi_entry_slab_pointer(entry);
+			__builtin_prefetch(slab, 1);
+			bits = 0;
 		}
-		index = (uint32_t)((uint64_t)ebbi_entry_slab_offset(entry, address) * magic >> 32);
-		if (is_new || now.word != index / 64 || EBBI_UNLIKELY((now.bits >> index % 64 & 1) != 0)) {
-			if (EBBI_LIKELY(now.bits != 0))
-				batches[used++] = now;
-			now = (struct batch){
-				.slab = ebbi_entry_slab_pointer(entry),
-				.first = slots[i],
-				.word = index / 64,
-			};
-			__builtin_prefetch(now.slab, 1);
+		index = (uint32_t)((uint64_t)offset * magic >> 32);
+		if (bits == 0 || batch->word != index / 64 || EBBI_UNLIKELY((bits >> index % 64 & 1) != 0)) {
+			batch = next++;
+			batch->slab = slab;
+			batch->first = slots[i];
+			batch->word = index / 64;
+			bits = 0;
 		}
-		now.bits |= (uint64_t)1 << index % 64;
+		bits |= (uint64_t)1 << index % 64;
+		batch->bits = bits;
 	}
-	batches[used++] = now;
-	return used;
+	return (unsigned)(next - batches);
 }
 
 /* At most EBBI_GIVE_MOST slots. */
@@ -400,12 +480,16 @@ void ebbi_bin_check(struct ebbi_store *store, unsigned size_class)
 	unsigned empty = 0;
 
 	ebbi_lock_acquire(&bin->lock);
-	for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++) {
-		for (struct ebbi_list *at = bin->queues[queue].next; at != &bin->queues[queue]; at = at->next) {
+	for (unsigned i = 0; i < bin->parties * EBBI_BIN_QUEUES; i++) {
+		unsigned party = i / EBBI_BIN_QUEUES;
+		unsigned queue = i % EBBI_BIN_QUEUES;
+		struct ebbi_list *head = &queues_of(bin, party)[queue];
+
+		for (struct ebbi_list *at = head->next; at != head; at = at->next) {
 			struct ebbi_slab *slab = EBBI_CONTAINER(at, struct ebbi_slab, link);
 
 			ebbi_slab_check(slab);
-			if (slab->queue != queue || slab->nfree == 0)
+			if (slab->party != party || slab->queue != queue || slab->nfree == 0)
 				ebbi_report_internal("a slab is on the wrong queue");
 			free_slots += slab->nfree;
 			empty += ebbi_slab_is_empty(slab);

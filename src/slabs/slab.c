@@ -132,7 +132,7 @@ unsigned ebbi_slab_claim(struct ebbi_slab *slab, unsigned most, uint64_t *ret_bi
 	slab->free[word] &= ~bits;
 	slab->nfree = (uint16_t)(slab->nfree - ebbi_bit_count(bits));
 	pages = ebbi_slab_pages_of_slots(slab, word * 64 + ebbi_bit_lowest(bits), word * 64 + ebbi_bit_highest(bits));
-	*ret_refaults = ebbi_bit_count(ebbi_slab_purged(slab) & pages);
+	*ret_refaults = (ebbi_slab_purged(slab) & pages) != 0 ? ebbi_bit_count(ebbi_slab_purged(slab) & pages) : 0;
 	slab->resident |= pages;
 	slab->marked &= ~pages;
 	*ret_bits = bits;

@@ -21,7 +21,7 @@
 #include "pages/pagemap.h"
 #include "slabs/sizes.h"
 
-#define EBBI_SLAB_QUEUE_NONE 0xffu
+#define EBBI_SLAB_QUEUE_NONE 0xfu
 
 struct ebbi_slab {
 	uintptr_t base;
@@ -29,7 +29,8 @@ struct ebbi_slab {
 	uint16_t settle_at; /* slabs/bin.c has something to do when nfree gets here */
 	uint8_t size_class;
 	uint8_t first_word;    /* no free slot lies in a word before this one */
-	uint8_t queue;         /* of the bin, EBBI_SLAB_QUEUE_NONE when on none */
+	uint8_t queue : 4;     /* of the bin, EBBI_SLAB_QUEUE_NONE when on none */
+	uint8_t party : 4;     /* whose queue: see slabs/bin.h */
 	uint8_t hole_pages;    /* resident pages without a slot that is out, as counted at the last look */
 	struct ebbi_list link; /* on a queue of the bin */
 	struct ebbi_list look; /* on the bin's list of slabs to look at, or on none */

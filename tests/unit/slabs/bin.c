@@ -12,6 +12,7 @@
 static struct ebbi_store store;
 static void *out[MOST]; /* slots that the test holds, in the order they came */
 static unsigned out_count;
+static unsigned taker; /* who takes */
 
 static void begin(size_t page_bytes)
 {
@@ -19,6 +20,7 @@ static void begin(size_t page_bytes)
 	fake_vm_reset(page_bytes);
 	ebbi_store_init(&store, &fake_vm, page_bytes, EBBI_HUGE_ADVICE_NONE);
 	out_count = 0;
+	taker = 0;
 }
 
 static void check(void)
@@ -32,19 +34,19 @@ static void check(void)
 static unsigned take(unsigned size_class, unsigned wanted)
 {
 	unsigned before = out_count;
-	struct ebbi_taken taken;
 	void *slots[8];
-	int error = ebbi_bin_take(&store, size_class, wanted, slots, 8, &taken);
+	struct ebbi_taking taking = {.wanted = wanted, .taker = taker, .slots = slots, .room = 8};
+	int error = ebbi_bin_take(&store, size_class, &taking);
 
 	if (error != 0) {
 		CHECK_EQ(error, -ENOMEM);
 		return 0;
 	}
-	CHECK_LE(taken.count, 8u);
-	for (unsigned i = taken.count; i-- > 0;)
+	CHECK_LE(taking.count, 8u);
+	for (unsigned i = taking.count; i-- > 0;)
 		out[out_count++] = slots[i];
-	for (; taken.bits != 0; taken.bits &= taken.bits - 1)
-		out[out_count++] = taken.base + ebbi_bit_lowest(taken.bits) * (size_t)ebbi_sizes[size_class].bytes;
+	for (; taking.bits != 0; taking.bits &= taking.bits - 1)
+		out[out_count++] = taking.base + ebbi_bit_lowest(taking.bits) * (size_t)ebbi_sizes[size_class].bytes;
 	CHECK_GE(out_count - before, 1u);
 	CHECK_LE(out_count - before, wanted);
 	return out_count - before;
@@ -101,21 +103,70 @@ TEST(slots_are_apart_and_in_order)
 
 TEST(give_bits)
 {
-	struct ebbi_taken taken;
 	void *slots[8];
+	struct ebbi_taking taking = {.wanted = 64, .slots = slots, .room = 8};
 
 	begin(4096);
-	REQUIRE(ebbi_bin_take(&store, EBBI_CLASS_128, 64, slots, 8, &taken) == 0);
-	CHECK_EQ(taken.count, 0u);
-	CHECK_EQ(taken.bits, UINT64_MAX);
-	ebbi_bin_give_bits(&store, EBBI_CLASS_128, 0xff00ff00ff00ff00, taken.base);
+	REQUIRE(ebbi_bin_take(&store, EBBI_CLASS_128, &taking) == 0);
+	CHECK_EQ(taking.count, 0u);
+	CHECK_EQ(taking.bits, UINT64_MAX);
+	ebbi_bin_give_bits(&store, EBBI_CLASS_128, 0xff00ff00ff00ff00, taking.base);
 	check();
 	CHECK_EQ(store.bins[EBBI_CLASS_128].used_slots, 32u);
-	CHECK(ebbi_bin_slot_is_free(&store, ebbi_pagemap_get((uintptr_t)taken.base), taken.base + 8 * 128));
-	CHECK(!ebbi_bin_slot_is_free(&store, ebbi_pagemap_get((uintptr_t)taken.base), taken.base));
-	ebbi_bin_give_bits(&store, EBBI_CLASS_128, 0x00ff00ff00ff00ff, taken.base);
+	CHECK(ebbi_bin_slot_is_free(&store, ebbi_pagemap_get((uintptr_t)taking.base), taking.base + 8 * 128));
+	CHECK(!ebbi_bin_slot_is_free(&store, ebbi_pagemap_get((uintptr_t)taking.base), taking.base));
+	ebbi_bin_give_bits(&store, EBBI_CLASS_128, 0x00ff00ff00ff00ff, taking.base);
 	check();
 	CHECK_EQ(store.bins[EBBI_CLASS_128].used_slots, 0u);
+}
+
+/* The slab of the next slot that somebody gets. */
+static struct ebbi_slab *next_slab(unsigned who)
+{
+	taker = who;
+	CHECK_EQ(take(EBBI_CLASS_4096, 1), 1u);
+	return slab_of(out[out_count - 1]);
+}
+
+/* In a large bin takers have slabs of their own, but none is made while others have some to spare. */
+TEST(parties)
+{
+	const struct ebbi_bin *bin = &store.bins[EBBI_CLASS_4096];
+	unsigned in_slab = ebbi_sizes[EBBI_CLASS_4096].slots;
+	struct ebbi_slab *of_first;
+	struct ebbi_slab *of_second;
+
+	begin(4096);
+	of_first = next_slab(0);
+	CHECK(next_slab(1) == of_first);
+	take_many(EBBI_CLASS_4096, in_slab * EBBI_BIN_PARTED_SLABS);
+	of_first = next_slab(0);
+	of_second = next_slab(1);
+	CHECK(of_second != of_first);
+	CHECK(next_slab(0) == of_first);
+	CHECK(next_slab(EBBI_BIN_PARTIES + 1) == of_second);
+	CHECK_EQ(bin->slabs, EBBI_BIN_PARTED_SLABS + 2u);
+	/* Two of the first party's slabs have a free slot again, and the third party takes the older of them. */
+	ebbi_bin_give(&store, EBBI_CLASS_4096, &out[0], 1);
+	ebbi_bin_give(&store, EBBI_CLASS_4096, &out[in_slab], 1);
+	check();
+	CHECK(next_slab(2) == slab_of(out[0]));
+	/* What is left to it then is the slab that it is busy with, so that another one may go. */
+	CHECK(next_slab(2) == of_first);
+	CHECK_EQ(bin->slabs, EBBI_BIN_PARTED_SLABS + 2u);
+	CHECK(next_slab(3) != of_second);
+	CHECK_EQ(bin->slabs, EBBI_BIN_PARTED_SLABS + 3u);
+	check();
+	/* In a bin that has become small everybody gets what there is. */
+	ebbi_bin_give(&store, EBBI_CLASS_4096, &out[1], in_slab - 1);
+	for (unsigned i = 1; i < EBBI_BIN_PARTED_SLABS; i++)
+		ebbi_bin_give(&store, EBBI_CLASS_4096, &out[i * in_slab + (i == 1)], in_slab - (i == 1));
+	check();
+	CHECK_LE(bin->slabs, 5u);
+	for (unsigned i = 0; i < 3 * in_slab; i++)
+		(void)next_slab(3);
+	CHECK_LE(bin->slabs, 5u);
+	check();
 }
 
 /* A few scattered slots come as pointers, and the claim is filled up from further words. */
@@ -463,6 +514,7 @@ int main(void)
 {
 	RUN(slots_are_apart_and_in_order);
 	RUN(give_bits);
+	RUN(parties);
 	RUN(scattered_slots);
 	RUN(fullest_first);
 	RUN(one_empty_slab_is_kept);

@@ -162,16 +162,23 @@ TEST(retained)
 	release(b);
 	release(a);
 	CHECK_EQ(fake_vm_calls(FAKE_UNMAP), 0u);
-	/* Above the bound of 32 MiB: this one goes at once. */
+	memset(c, 1, 20 * MIB);
+	/* What is above the bound of 32 MiB goes at once: half of this one. */
 	release(c);
 	CHECK_EQ(fake_vm_calls(FAKE_UNMAP), 1u);
-	CHECK_EQ(large.retained_pages, 22 * MIB / 4096);
+	CHECK_EQ(large.retained_pages, 32 * MIB / 4096);
 	/* The smallest that serves. */
-	CHECK(take(9 * MIB, 16, EBBI_CONTENT_ANY) == a);
-	CHECK_EQ(ebbi_entry_run_pages(entry_of(a)), 10 * MIB / 4096);
-	CHECK(take(10 * MIB, 16, EBBI_CONTENT_ANY) == b);
+	CHECK(take(10 * MIB + 1, 16, EBBI_CONTENT_ANY) == b);
 	CHECK_EQ(ebbi_entry_run_pages(entry_of(b)), 12 * MIB / 4096);
+	CHECK(take(9 * MIB, 16, EBBI_CONTENT_ANY) != NULL);
+	CHECK(take(8 * MIB, 16, EBBI_CONTENT_ANY) != NULL);
+	CHECK_EQ(ebbi_entry_run_pages(entry_of(a)), 10 * MIB / 4096);
+	CHECK_EQ(ebbi_entry_run_pages(entry_of(c)), 10 * MIB / 4096);
+	CHECK(is_all(c, 1, 10 * MIB));
 	CHECK_EQ(large.retained_pages, 0u);
+	release(c);
+	left = 0;
+	CHECK_EQ(ebbi_large_purge(&large, /* everything= */ true, &left), 10 * MIB / 4096);
 	/* Two looks. */
 	release(a);
 	CHECK_EQ(ebbi_large_purge(&large, /* everything= */ false, &left), 0u);
@@ -232,6 +239,35 @@ TEST(retained_parts)
 	(void)ebbi_large_purge(&large, /* everything= */ true, &left);
 	CHECK_EQ(large.retained_pages, 0u);
 	CHECK_EQ(large.mapping_pages, 0u);
+}
+
+/* Where all are too small the largest is grown and keeps what it held; but not where that would not be right. */
+TEST(retained_grow)
+{
+	char *a;
+
+	begin(4096);
+	a = take(6 * MIB, 16, EBBI_CONTENT_ANY);
+	memset(a, 1, 6 * MIB);
+	release(a);
+	/* More than four times as large; to stand where it may not be moved to; zeros. */
+	(void)take(25 * MIB, 16, EBBI_CONTENT_ANY);
+	(void)take(8 * MIB, 8192, EBBI_CONTENT_ANY);
+	CHECK(is_all(take(8 * MIB, 16, EBBI_CONTENT_ZERO), 0, 8 * MIB));
+	CHECK_EQ(fake_vm_calls(FAKE_REMAP), 0u);
+	CHECK_EQ(large.retained_pages, 6 * MIB / 4096);
+	a = take(11 * MIB, 16, EBBI_CONTENT_ANY);
+	CHECK_EQ(ebbi_entry_run_pages(entry_of(a)), 11 * MIB / 4096);
+	CHECK(is_all(a, 1, 6 * MIB));
+	CHECK_EQ(large.retained_pages, 0u);
+	CHECK_EQ(large.mapping_pages, (25 + 8 + 8 + 11) * MIB / 4096);
+	/* Refused: it stays what it was. */
+	release(a);
+	fake_vm_refuse(FAKE_REMAP, 0, UINT32_MAX);
+	CHECK(take(15 * MIB, 16, EBBI_CONTENT_ANY) != NULL);
+	CHECK_EQ(large.retained_pages, 11 * MIB / 4096);
+	CHECK(take(11 * MIB, 16, EBBI_CONTENT_ANY) == a);
+	CHECK_EQ(large.mapping_pages, (25 + 8 + 8 + 15 + 11) * MIB / 4096);
 }
 
 TEST(retained_alignment)
@@ -426,6 +462,7 @@ int main(void)
 	RUN(mappings);
 	RUN(retained);
 	RUN(retained_parts);
+	RUN(retained_grow);
 	RUN(retained_alignment);
 	RUN(more_than_the_slots_can_retain);
 	RUN(runs_resize_in_place);

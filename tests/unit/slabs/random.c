@@ -69,26 +69,28 @@ static void drop(unsigned which, unsigned i, void **ret_slot)
 
 static void step_take(unsigned which)
 {
-	unsigned wanted = 1 + (unsigned)seeded_below(&state, 64);
-	unsigned room = 1 + (unsigned)seeded_below(&state, 64);
-	struct ebbi_taken taken;
 	void *slots[64];
+	struct ebbi_taking taking = {
+		.wanted = 1 + (unsigned)seeded_below(&state, 64),
+		.taker = (unsigned)seeded_below(&state, 6),
+		.slots = slots,
+		.room = 1 + (unsigned)seeded_below(&state, 64),
+	};
 	unsigned got;
 
-	if (held[which].count + 64 > SLOTS_MOST ||
-	    ebbi_bin_take(&store, classes[which], wanted, slots, room, &taken) != 0)
+	if (held[which].count + 64 > SLOTS_MOST || ebbi_bin_take(&store, classes[which], &taking) != 0)
 		return;
-	got = taken.count + ebbi_bit_count(taken.bits);
-	CHECK(got >= 1 && got <= wanted && taken.count <= room);
-	for (unsigned i = 0; i < taken.count; i++)
+	got = taking.count + ebbi_bit_count(taking.bits);
+	CHECK(got >= 1 && got <= taking.wanted && taking.count <= taking.room);
+	for (unsigned i = 0; i < taking.count; i++)
 		hold(which, slots[i]);
 	/* Now and then the claim goes back unused, as it does when a cache is drained. */
-	if (taken.bits != 0 && seeded_below(&state, 8) == 0) {
-		ebbi_bin_give_bits(&store, classes[which], taken.bits, taken.base);
+	if (taking.bits != 0 && seeded_below(&state, 8) == 0) {
+		ebbi_bin_give_bits(&store, classes[which], taking.bits, taking.base);
 		return;
 	}
-	for (; taken.bits != 0; taken.bits &= taken.bits - 1)
-		hold(which, taken.base + ebbi_bit_lowest(taken.bits) * (size_t)ebbi_sizes[classes[which]].bytes);
+	for (; taking.bits != 0; taking.bits &= taking.bits - 1)
+		hold(which, taking.base + ebbi_bit_lowest(taking.bits) * (size_t)ebbi_sizes[classes[which]].bytes);
 }
 
 static void step_give(unsigned which, bool neighbours)
