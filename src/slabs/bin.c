@@ -109,11 +109,6 @@ static void plan_settling(struct ebbi_slab *slab)
 		slab->settle_at = (uint16_t)ebbi_divide_up((slab->queue + 1u) * slots, EBBI_BIN_QUEUES);
 }
 
-static struct ebbi_list *queues_of(struct ebbi_bin *bin, unsigned party)
-{
-	return party == 0 ? bin->queues : bin->others[party - 1];
-}
-
 void ebbi_bin_requeue_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 {
 	unsigned slots = ebbi_sizes[slab->size_class].slots;
@@ -127,7 +122,7 @@ void ebbi_bin_requeue_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 	slab->queue = queue & 0xf;
 	plan_settling(slab);
 	if (queue != EBBI_SLAB_QUEUE_NONE)
-		ebbi_list_push_front(&queues_of(bin, slab->party)[queue], &slab->link);
+		ebbi_list_push_front(&ebbi_bin_queues(bin, slab->party)[queue], &slab->link);
 }
 
 void ebbi_bin_look_later_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
@@ -165,7 +160,7 @@ static unsigned party_locked(struct ebbi_bin *bin, unsigned taker)
 /* The last slab of a queue; of the fullest queue of a party that is busy with its first slab, not that one. */
 static struct ebbi_slab *spare_locked(struct ebbi_bin *bin, unsigned party, unsigned queue)
 {
-	struct ebbi_list *queues = queues_of(bin, party);
+	struct ebbi_list *queues = ebbi_bin_queues(bin, party);
 	struct ebbi_list *last = queues[queue].prev;
 	bool is_first = last == queues[queue].next;
 
@@ -187,7 +182,7 @@ static struct ebbi_slab *take_over_locked(struct ebbi_bin *bin, unsigned party)
 				continue;
 			slab->party = party & 0xf;
 			ebbi_list_remove(&slab->link);
-			ebbi_list_push_front(&queues_of(bin, party)[queue], &slab->link);
+			ebbi_list_push_front(&ebbi_bin_queues(bin, party)[queue], &slab->link);
 			return slab;
 		}
 	}
@@ -196,7 +191,7 @@ static struct ebbi_slab *take_over_locked(struct ebbi_bin *bin, unsigned party)
 
 static struct ebbi_slab *fullest_locked(struct ebbi_bin *bin, unsigned party)
 {
-	struct ebbi_list *queues = queues_of(bin, party);
+	struct ebbi_list *queues = ebbi_bin_queues(bin, party);
 
 	for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++)
 		if (!ebbi_list_is_empty(&queues[queue]))
@@ -483,7 +478,7 @@ void ebbi_bin_check(struct ebbi_store *store, unsigned size_class)
 	for (unsigned i = 0; i < bin->parties * EBBI_BIN_QUEUES; i++) {
 		unsigned party = i / EBBI_BIN_QUEUES;
 		unsigned queue = i % EBBI_BIN_QUEUES;
-		struct ebbi_list *head = &queues_of(bin, party)[queue];
+		struct ebbi_list *head = &ebbi_bin_queues(bin, party)[queue];
 
 		for (struct ebbi_list *at = head->next; at != head; at = at->next) {
 			struct ebbi_slab *slab = EBBI_CONTAINER(at, struct ebbi_slab, link);

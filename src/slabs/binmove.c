@@ -7,7 +7,7 @@
 
 /* A walk over a bin's queues, each slab once: a visited one goes to the end of its queue. */
 struct walk {
-	unsigned queue;
+	unsigned queue;              /* of all parties' queues */
 	const struct ebbi_list *end; /* the queue's first visited slab: never followed, since it may be gone */
 	size_t budget;               /* visits, so that the walk ends whatever others do to the queues meanwhile */
 };
@@ -40,8 +40,9 @@ static bool walk_locked(struct ebbi_store *store, struct ebbi_bin *bin, struct w
 {
 	unsigned visits = 0;
 
-	while (visits < VISITS_MOST && walk->budget > 0 && walk->queue < EBBI_BIN_QUEUES) {
-		struct ebbi_list *queue = &bin->queues[walk->queue];
+	while (visits < VISITS_MOST && walk->budget > 0 && walk->queue < bin->parties * EBBI_BIN_QUEUES) {
+		struct ebbi_list *queues = ebbi_bin_queues(bin, walk->queue / EBBI_BIN_QUEUES);
+		struct ebbi_list *queue = &queues[walk->queue % EBBI_BIN_QUEUES];
 		struct ebbi_slab *slab = EBBI_CONTAINER(queue->next, struct ebbi_slab, link);
 
 		if (ebbi_list_is_empty(queue) || &slab->link == walk->end) {

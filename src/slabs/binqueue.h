@@ -9,6 +9,12 @@
 
 #include "slabs/bin.h"
 
+/* The queues of a party, which must be below bin->parties. */
+static inline struct ebbi_list *ebbi_bin_queues(struct ebbi_bin *bin, unsigned party)
+{
+	return party == 0 ? bin->queues : bin->others[party - 1];
+}
+
 /* A slab joins the bin; the caller counts it in empty_slabs when it is empty. */
 void ebbi_bin_add_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
 /* An empty slab leaves the bin. */

@@ -27,11 +27,11 @@ static struct giver givers[GIVERS];
 /* One slot: whoever had it wrote something else there. */
 static void *take_one(void)
 {
-	struct ebbi_taken taken;
 	void *slot = NULL;
+	struct ebbi_taking taking = {.wanted = 1, .slots = &slot, .room = 1};
 
-	CHECK_EQ(ebbi_bin_take(&store, CLASS, 1, &slot, 1, &taken), 0);
-	return taken.count > 0 ? slot : taken.base + ebbi_bit_lowest(taken.bits) * (size_t)ebbi_sizes[CLASS].bytes;
+	CHECK_EQ(ebbi_bin_take(&store, CLASS, &taking), 0);
+	return taking.count > 0 ? slot : taking.base + ebbi_bit_lowest(taking.bits) * (size_t)ebbi_sizes[CLASS].bytes;
 }
 
 static void shuffle(struct giver *giver)
