@@ -20,6 +20,8 @@ static inline void boot_on_fake(void)
 	fake_vm_reset(ebbi_vm_page_bytes());
 	ebbi_heap.store.pages.vm = &fake_vm;
 	ebbi_heap.store.meta.vm = &fake_vm;
+	/* Not what this machine's administrator, or a test that runs beside us, has set. */
+	ebbi_heap.store.pages.huge_known = EBBI_HUGE_NO;
 }
 
 #endif
