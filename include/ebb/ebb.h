@@ -97,6 +97,51 @@ extern struct ebb_shared ebb_shared_snapshot;
  */
 size_t ebb_purge(void);
 
+/* --- Budget ------------------------------------------------------------------------------ */
+
+/*
+ * A line for the resident memory of the whole process, in bytes; 0 removes it. EBB_CONF=budget:256M does the same from
+ * outside. The heap's memory counts from the moment it is handed out, touched or not, so that a promise is not broken by the
+ * touch; everything else (binary, libraries, stacks, other mappings) counts when it is resident and is measured again when the
+ * heap grew by 1 MiB or 10 ms have passed while it grew. At the line the allocator gives back all that is
+ * free, asks the callbacks, and then returns NULL with ENOMEM; one line a second at most says so on stderr.
+ * A line below what the process has already is accepted: nothing is taken away, but nothing more is given. What the kernel
+ * holds for the process (page tables, sockets, page cache) is not resident memory and not counted.
+ * Errors: EINVAL for a line below one page.
+ */
+int ebb_budget_set(size_t bytes);
+
+/* The line in bytes, 0 without one. Async-signal-safe. */
+size_t ebb_budget_get(void);
+
+/*
+ * How near the process is to its line: 0 to 1000, where 1000 is at the line; 0 without a budget. From 800 on the
+ * allocator keeps less and less of what was freed. One load; as fresh as the last measurement: during growth 10 ms or 1 MiB, otherwise the
+ * scavenger's last look. Async-signal-safe.
+ */
+unsigned ebb_pressure(void);
+
+/*
+ * Have `callback` called when the pressure comes to `level` (1 to 1000) from below, and each time before an allocation is
+ * refused (then with 1000; at most every 10 ms while it frees nothing). It runs within malloc, realloc and the like of
+ * whichever thread got there, outside of the allocator: it may free and allocate, and what it allocates may be refused without
+ * asking again. It must return (no longjmp, no exception), and must not wait for a lock that some thread holds while it allocates. One
+ * at a time; at most 16 callbacks and descriptors together.
+ * Errors: EINVAL for a level out of range or no callback, ENOSPC.
+ */
+typedef void ebb_pressure_callback(unsigned pressure);
+int ebb_on_pressure(ebb_pressure_callback *callback, unsigned level);
+
+/* No longer; it may still be running in another thread. Errors: ENOENT when it is not registered. */
+int ebb_off_pressure(ebb_pressure_callback *callback);
+
+/*
+ * An eventfd(2) (non-blocking, close-on-exec) that becomes readable when the pressure comes to `level` from below: for event
+ * loops. Read its eight bytes to arm it again; close it when it is no longer wanted, which the allocator notices.
+ * Errors: EINVAL, ENOSPC, and eventfd's.
+ */
+int ebb_pressure_fd(unsigned level);
+
 /* Library version, a string such as "0.1.0"; static storage. Async-signal-safe. */
 const char *ebb_version(void);
 

@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "api/names.h"
+#include "heap/budget.h"
 #include "heap/guarded.h"
 #include "heap/hardened.h"
 #include "heap/heap.h"
 #include "heap/inside.h"
 #include "platform/libc.h"
+#include "stats/refusal.h"
 #include "stats/snapshot.h"
 
 EBBI_EXPORT const char *ebb_version(void)
@@ -58,6 +60,46 @@ EBBI_EXPORT size_t ebb_purge(void)
 	return ebbi_heap_purge();
 }
 
+/* The API's way to say what internals return. */
+static int answer(int result)
+{
+	if (result >= 0)
+		return result;
+	errno = -result;
+	return -1;
+}
+
+EBBI_EXPORT int ebb_budget_set(size_t bytes)
+{
+	ebbi_heap_boot();
+	return answer(ebbi_budget_set(bytes));
+}
+
+EBBI_EXPORT size_t ebb_budget_get(void)
+{
+	return ebbi_budget_get();
+}
+
+EBBI_EXPORT unsigned ebb_pressure(void)
+{
+	return ebbi_budget_pressure();
+}
+
+EBBI_EXPORT int ebb_on_pressure(ebb_pressure_callback *callback, unsigned level)
+{
+	return answer(ebbi_callbacks_add(callback, level));
+}
+
+EBBI_EXPORT int ebb_off_pressure(ebb_pressure_callback *callback)
+{
+	return answer(ebbi_callbacks_remove(callback));
+}
+
+EBBI_EXPORT int ebb_pressure_fd(unsigned level)
+{
+	return answer(ebbi_callbacks_add_descriptor(level));
+}
+
 EBBI_EXPORT void malloc_stats(void)
 {
 	struct ebb_snapshot snapshot;
@@ -71,6 +113,7 @@ __attribute__((constructor(101))) static void library_begins(void)
 {
 	ebbi_heap_boot();
 	ebbi_heap.publish = ebbi_snapshot_publish;
+	ebbi_heap.explain = ebbi_refusal_explain;
 	/* May allocate: after boot. */
 	if (pthread_atfork(ebbi_heap_fork_prepare, ebbi_heap_fork_parent, ebbi_heap_fork_child) != 0)
 		(void)ebbi_fetch_or_relaxed(&ebbi_heap.features_off, EBB_OFF_ATFORK);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "platform/report.h"
+#include "policy/budget.h"
 
 /*
  * Where the grown stack of a class lies in the shelf: the stacks of all classes one behind the other,
@@ -174,7 +175,9 @@ static size_t grow_try(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, u
 
 	if (after == before)
 		return 0;
-	if (ebbi_fetch_add_relaxed(&pool->grown_bytes, grown) + grown > ebbi_policy_stacks_bytes(live)) {
+	if (ebbi_fetch_add_relaxed(&pool->grown_bytes, grown) + grown >
+	    ebbi_policy_under_pressure(ebbi_policy_stacks_bytes(live),
+				       ebbi_load_relaxed(&pool->store->pages.pressure))) {
 		ebbi_fetch_sub_relaxed(&pool->grown_bytes, grown);
 		return 0;
 	}

@@ -90,6 +90,7 @@ struct ebbi_cache {
 	bool drained;                 /* relaxed: emptied, and not found touched since; a hint for sweeps */
 	uint16_t number;              /* counts caches, and starts anew after the last: set at birth */
 	uint32_t touched_looks;       /* relaxed: looks since it was emptied that found it touched */
+	const void *owner_at;         /* a place in the owner's thread-local memory: its stack is beside it; relaxed */
 	size_t grown_bytes;           /* contents: what its stacks can hold beyond their first size */
 } __attribute__((aligned(EBBI_CACHE_LINE)));
 

@@ -86,6 +86,7 @@ void ebbi_registry_leave(struct ebbi_registry *registry, struct ebbi_cache *cach
 	ebbi_handshake_retire_end(&cache->handshake);
 	ebbi_lock_acquire(&registry->lock);
 	cache->owned = false;
+	ebbi_store_relaxed(&cache->owner_at, NULL);
 	cache->next_free = registry->free;
 	ebbi_store_relaxed(&registry->free, cache);
 	ebbi_counter_sub(&registry->owned, 1u);

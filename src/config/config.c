@@ -13,7 +13,9 @@ enum kind {
 	KIND_BOOL,
 	KIND_TIME,
 	KIND_SIZE,
+	KIND_BUDGET,
 	KIND_CHOICE_hugepages,
+	KIND_CHOICE_on_limit,
 	KIND_CHOICE_check,
 };
 
@@ -108,6 +110,25 @@ static bool parse_number(enum kind kind, struct span span, uint64_t *ret_value)
 	return !__builtin_mul_overflow(value, unit->value, ret_value);
 }
 
+/* "auto", "50%", or a size; "0" is none. */
+static bool parse_budget(const struct option *option, struct span span, uint64_t *ret_value)
+{
+	struct span number = {span.start, span.length - (span.length > 0)};
+
+	if (equals(span, "auto")) {
+		*ret_value = EBB_BUDGET_AUTO;
+		return true;
+	}
+	if (span.length > 0 && span.start[span.length - 1] == '%') {
+		if (!parse_number(KIND_SIZE, number, ret_value) || *ret_value < 1 || *ret_value > 100)
+			return false;
+		*ret_value |= EBB_BUDGET_SHARE;
+		return true;
+	}
+	return parse_number(KIND_SIZE, span, ret_value) &&
+	       (*ret_value == 0 || (*ret_value >= option->min && *ret_value <= option->max));
+}
+
 static bool parse_value(const struct option *option, struct span span, uint64_t *ret_value)
 {
 	const struct word *word;
@@ -115,6 +136,8 @@ static bool parse_value(const struct option *option, struct span span, uint64_t 
 	if (option->kind == KIND_TIME || option->kind == KIND_SIZE)
 		return parse_number(option->kind, span, ret_value) && *ret_value >= option->min &&
 		       *ret_value <= option->max;
+	if (option->kind == KIND_BUDGET)
+		return parse_budget(option, span, ret_value);
 	word = find_word(option->kind, span);
 	if (word == NULL)
 		return false;
@@ -136,6 +159,10 @@ static void say_expected(struct ebbi_fmt *line, const struct option *option)
 	if (option->kind == KIND_TIME || option->kind == KIND_SIZE) {
 		ebbi_fmt_text(line, option->kind == KIND_TIME ? "a time such as 0, 100ms or 2s"
 							      : "a size such as 64K or 16M");
+		return;
+	}
+	if (option->kind == KIND_BUDGET) {
+		ebbi_fmt_text(line, "a size of 1M or more such as 256M, a share such as 50%, auto or 0");
 		return;
 	}
 	ebbi_fmt_text(line, "one of ");

@@ -1,5 +1,6 @@
 #include "heap/heap.h"
 
+#include "heap/budget.h"
 #include "heap/inside.h"
 #include "heap/reclaim.h"
 #include "heap/scavenger.h"
@@ -66,4 +67,5 @@ void ebbi_heap_fork_child(void)
 		return;
 	release();
 	ebbi_registry_fork_child(&ebbi_heap.registry, ebbi_thread_self.cache);
+	ebbi_budget_forget();
 }

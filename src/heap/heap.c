@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "heap/budget.h"
 #include "heap/hardened.h"
 #include "heap/inside.h"
 #include "heap/scavenger.h"
@@ -69,6 +70,8 @@ static void boot(void)
 	if (!config->scavenger)
 		ebbi_scavenger_give_up();
 	(void)ebbi_thread_exit_key_create();
+	if (config->budget != 0)
+		ebbi_budget_boot(config->budget);
 }
 
 void ebbi_heap_boot(void)

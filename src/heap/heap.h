@@ -23,8 +23,10 @@ struct ebbi_heap {
 	struct ebbi_store store;
 	struct ebbi_large large;
 	struct ebbi_registry registry;
-	struct ebbi_config config;    /* set at boot */
-	void (*publish)(void);        /* set at boot by stats/, may be NULL: called after each look */
+	struct ebbi_config config; /* set at boot */
+	void (*publish)(void);     /* set at boot by stats/, may be NULL: called after each look */
+	/* Set at boot by stats/, may be NULL: says on stderr that `bytes` were refused at the budget's line; 0: that it was passed. */
+	void (*explain)(size_t bytes);
 	uint64_t nested_allocations;  /* relaxed */
 	uint64_t refused_allocations; /* relaxed */
 	uint32_t features_off;        /* relaxed: EBB_OFF_* */
@@ -42,6 +44,8 @@ struct ebbi_thread {
 	unsigned exit_rounds;     /* of thread-specific destructors seen */
 	unsigned nested_forks;    /* forks of handlers within a prepared fork or within the allocator */
 	uint8_t early;            /* operations without a cache so far, see heap/inside.h */
+	bool asked;               /* the program was asked for memory, on this thread's behalf */
+	bool in_callback;         /* of a budget: heap/callbacks.h */
 	bool ended;               /* its cache was given up: it allocates without one */
 };
 

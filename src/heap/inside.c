@@ -54,6 +54,7 @@ struct ebbi_cache *ebbi_thread_cache(void)
 	if (cache == NULL) {
 		cache = ebbi_registry_adopt(&ebbi_heap.registry);
 		if (cache != NULL) {
+			ebbi_store_relaxed(&cache->owner_at, (const void *)self);
 			self->shelf = cache->shelf;
 			self->cache = cache;
 			/* May allocate in a program with many keys: from the cache that is there now. */

@@ -1,5 +1,6 @@
 #include "heap/reclaim.h"
 
+#include "heap/budget.h"
 #include "pages/release.h"
 #include "platform/clock.h"
 #include "platform/futex.h"
@@ -77,6 +78,7 @@ static bool reclaim_now(struct ebbi_cache *own, size_t wanted_pages)
 	if (!ebbi_policy_reclaim_is_due(last, ebbi_clock_now_ns(), free_pages(), wanted_pages))
 		return wait_for_purge();
 	last->vain = give_everything(own) < wanted_pages;
+	ebbi_budget_measure(/* exactly= */ true);
 	last->free_pages = free_pages();
 	last->end_ns = ebbi_clock_now_ns();
 	last->took_ns = ebbi_clock_thread_ns() - start_ns;
@@ -96,8 +98,10 @@ bool ebbi_reclaim(struct ebbi_cache *own, size_t bytes)
 	bool again;
 
 	/* More than any amount of freeing can make room for. */
-	if (bytes > ebbi_vm_address_limit_bytes())
+	if (bytes > ebbi_vm_address_limit_bytes() || ebbi_budget_is_above(bytes))
 		return false;
+	if (ebbi_budget_has_room_again(bytes))
+		return true;
 	if (!ebbi_cas_acquire(&reclaim.word, &expected, (uint32_t)RUNNING)) {
 		wait_for_other();
 		return true;

@@ -1,6 +1,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "heap/budget.h"
 #include "heap/fast.h"
 #include "heap/hardened.h"
 #include "heap/inside.h"
@@ -42,6 +43,7 @@ static bool resize_large_try(void *block, uint64_t entry, size_t bytes, void **r
 	if (cache == NULL || bytes <= EBBI_SMALL_MOST || ebbi_heap_enter(cache) == EBBI_NESTED)
 		return false;
 	done = ebbi_large_resize_try(&ebbi_heap.large, block, entry, bytes, ret_block);
+	ebbi_budget_note();
 	if (done && bytes < have)
 		ebbi_scavenger_note(cache, have - bytes);
 	ebbi_handshake_leave(&cache->handshake);
@@ -88,7 +90,8 @@ static __attribute__((noinline)) void *resize_slow(void *block, size_t bytes)
 		return block;
 	if (ebbi_entry_kind(entry) >= EBBI_CLASSES && resize_large_try(block, entry, bytes, &moved))
 		return moved;
-	if (bytes > have && bytes > EBBI_SMALL_MOST && bytes <= PTRDIFF_MAX)
+	if (bytes > have && bytes > EBBI_SMALL_MOST && bytes <= PTRDIFF_MAX &&
+	    ebbi_budget_has_room(have + have / HEADROOM_PART))
 		wanted = ebbi_max_size(bytes, have + have / HEADROOM_PART);
 	moved = ebbi_fast_alloc(wanted);
 	if (moved == NULL && wanted > bytes)

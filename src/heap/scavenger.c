@@ -2,6 +2,7 @@
 
 #include <ebb/ebb.h>
 
+#include "heap/budget.h"
 #include "heap/guarded.h"
 #include "heap/hardened.h"
 #include "platform/clock.h"
@@ -102,6 +103,7 @@ static size_t look(struct ebbi_cache *own, enum ebbi_sweep which, bool everythin
 		(void)ebbi_fetch_or_relaxed(&ebbi_heap.features_off, EBB_OFF_MEMBARRIER);
 	*ret_left += left;
 	ebbi_fetch_add_relaxed(&scavenger.looks, 1);
+	ebbi_budget_measure(/* exactly= */ true);
 	if (ebbi_heap.publish != NULL)
 		ebbi_heap.publish();
 	return purged << EBBI_PAGE_SHIFT;
@@ -132,6 +134,12 @@ static struct ebbi_decay_sample sample(void)
 	return now;
 }
 
+/* The delay; on the last fifth of the way to a budget's line it becomes shorter, and is nothing there. */
+static uint64_t delay_ns(void)
+{
+	return ebbi_policy_under_pressure(ebbi_heap.config.delay, ebbi_budget_pressure());
+}
+
 /*
  * A tick has passed: look, if it is time to. Returns what is left for later, not 0 when it did not look.
  *
@@ -143,10 +151,11 @@ static struct ebbi_decay_sample sample(void)
 static size_t tick(struct ebbi_cache *own)
 {
 	struct ebbi_decay_sample now = sample();
-	bool at_once = ebbi_heap.config.delay == 0;
+	bool at_once = delay_ns() == 0;
 	size_t left = 1;
 
-	if (ebbi_decay_is_due(&scavenger.decay, &now)) {
+	/* Near a budget's line what is free is needed: nobody asks what a look costs. */
+	if (ebbi_decay_is_due(&scavenger.decay, &now) || ebbi_budget_pressure() > EBBI_PRESSURE_CALM) {
 		bool quiet = ebbi_decay_is_quiet(&scavenger.decay);
 
 		(void)look(own, at_once ? EBBI_SWEEP_ALL : EBBI_SWEEP_IDLE, at_once || quiet, &left);
@@ -161,7 +170,6 @@ static size_t tick(struct ebbi_cache *own)
 /* The thread. */
 static void run(void *argument)
 {
-	int64_t tick_ns = (int64_t)ebbi_decay_tick_ns(ebbi_heap.config.delay);
 	struct ebbi_rights rights = ebbi_rights_own();
 	size_t left;
 
@@ -178,8 +186,8 @@ static void run(void *argument)
 			}
 			ebbi_store_relaxed(&scavenger.word, (uint32_t)AWAKE);
 		}
-		/* A timed sleep: nobody wakes this value of the word. */
-		(void)ebbi_futex_wait(&scavenger.word, AWAKE, tick_ns);
+		/* A timed sleep: only pressure ends it before its time. */
+		(void)ebbi_futex_wait(&scavenger.word, AWAKE, (int64_t)ebbi_decay_tick_ns(delay_ns()));
 	}
 	/* The next one who owes something starts a thread with the rights of now. */
 	ebbi_store_relaxed(&scavenger.owed_bytes, START_BYTES);
@@ -222,8 +230,7 @@ static void look_from_slow_path(struct ebbi_cache *cache)
 		return;
 	last_ns = ebbi_load_relaxed(&scavenger.last_look_ns);
 	now_ns = ebbi_clock_now_ns();
-	if (now_ns - last_ns < ebbi_decay_tick_ns(ebbi_heap.config.delay) ||
-	    !ebbi_cas_acquire(&scavenger.ticking, &expected, 1))
+	if (now_ns - last_ns < ebbi_decay_tick_ns(delay_ns()) || !ebbi_cas_acquire(&scavenger.ticking, &expected, 1))
 		return;
 	ebbi_store_relaxed(&scavenger.last_look_ns, now_ns);
 	if (ebbi_heap.config.scavenger && now_ns >= ebbi_load_relaxed(&scavenger.retry_at_ns)) {
@@ -284,6 +291,14 @@ void ebbi_scavenger_note_cached(struct ebbi_cache *cache, size_t bytes)
 		ebbi_scavenger_note(cache, bytes);
 	else
 		publish_sometimes();
+}
+
+void ebbi_scavenger_hurry(void)
+{
+	if (ebbi_load_relaxed(&scavenger.tid) == 0 || ebbi_load_relaxed(&scavenger.process) != ebbi_thread_process_id())
+		return;
+	ebbi_store_relaxed(&scavenger.word, (uint32_t)AWAKE);
+	ebbi_futex_wake(&scavenger.word, 1);
 }
 
 void ebbi_scavenger_forget(void)

@@ -48,4 +48,7 @@ void ebbi_scavenger_forget(void);
 /* How often the thread, or a slow path in its place, looked. */
 uint64_t ebbi_scavenger_looks(void);
 
+/* The pressure rose: the next tick comes now, and the ones after it sooner. Async-signal-safe. */
+void ebbi_scavenger_hurry(void);
+
 #endif

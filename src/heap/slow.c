@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "caches/nested.h"
+#include "heap/budget.h"
 #include "heap/hardened.h"
 #include "heap/inside.h"
 #include "heap/misuse.h"
@@ -16,11 +17,24 @@
 #define REQUEST_MOST ((size_t)PTRDIFF_MAX)
 
 /* Every NULL that leaves this file. Also outside C library context: errno is then another's, and unused. */
-static __attribute__((noinline)) void *without_memory(void)
+static void *without_memory(void)
 {
 	ebbi_fetch_add_relaxed(&ebbi_heap.refused_allocations, 1);
 	errno = ENOMEM;
 	return NULL;
+}
+
+/* The thread is outside of its cache, and of no handler that interrupted it there. */
+static __attribute__((noinline)) void *refused(size_t bytes, size_t align_bytes, enum ebbi_content content)
+{
+	void *block;
+
+	if (bytes > REQUEST_MOST || !ebbi_budget_ask(ebbi_max_size(bytes, align_bytes)))
+		return without_memory();
+	ebbi_thread_self.asked = true;
+	block = ebbi_heap_alloc(bytes, align_bytes, content);
+	ebbi_thread_self.asked = false;
+	return block;
 }
 
 /* The class whose slots hold `bytes` and are aligned, or EBBI_CLASS_NONE. */
@@ -43,12 +57,12 @@ static void *large_alloc(struct ebbi_cache *own, size_t bytes, size_t align_byte
 	void *block;
 
 	if (bytes > REQUEST_MOST)
-		return without_memory();
-	if (EBBI_LIKELY(ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) == 0))
-		return block;
-	if (!ebbi_reclaim(own, ebbi_max_size(bytes, align_bytes)) ||
-	    ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0)
-		return without_memory();
+		return NULL;
+	if (EBBI_UNLIKELY(ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0) &&
+	    (!ebbi_reclaim(own, ebbi_max_size(bytes, align_bytes)) ||
+	     ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0))
+		return NULL;
+	ebbi_budget_note();
 	return block;
 }
 
@@ -65,7 +79,8 @@ static void *slot_take(struct ebbi_cache *cache, unsigned size_class)
 
 	if (EBBI_UNLIKELY(slot == NULL) && reclaim_for_slot(cache, size_class))
 		slot = ebbi_cache_take(pool, cache, size_class);
-	return EBBI_LIKELY(slot != NULL) ? slot : without_memory();
+	ebbi_budget_note();
+	return slot;
 }
 
 static void *zeroed(void *block, size_t bytes, enum ebbi_content content)
@@ -96,7 +111,8 @@ static void *alloc_without_cache(size_t bytes, size_t align_bytes, enum ebbi_con
 		return large_alloc(NULL, ebbi_max_size(bytes, 1), align_bytes, content);
 	if (ebbi_bin_take(&ebbi_heap.store, size_class, &taking) != 0 &&
 	    (!reclaim_for_slot(NULL, size_class) || ebbi_bin_take(&ebbi_heap.store, size_class, &taking) != 0))
-		return without_memory();
+		return NULL;
+	ebbi_budget_note();
 	if (taking.count == 0)
 		slot = taking.base + ebbi_bit_lowest(taking.bits) * (size_t)ebbi_sizes[size_class].bytes;
 	return zeroed(slot, bytes, content);
@@ -128,10 +144,13 @@ static void *alloc_seen(struct ebbi_cache *cache, uint32_t seen, size_t bytes, s
 	if (ebbi_is_hardened()) {
 		block = ebbi_hardened_alloc(cache, bytes, align_bytes, content);
 		ebbi_handshake_leave(&cache->handshake);
-		return EBBI_LIKELY(block != NULL) ? block : without_memory();
+		return EBBI_LIKELY(block != NULL) ? block : refused(bytes, align_bytes, content);
 	}
 	block = alloc_inside(cache, bytes, align_bytes, content);
 	ebbi_handshake_leave(&cache->handshake);
+	ebbi_budget_settle();
+	if (EBBI_UNLIKELY(block == NULL))
+		return refused(bytes, align_bytes, content);
 	return bytes <= EBBI_SMALL_MOST ? zeroed(block, bytes, content) : block;
 }
 
@@ -149,7 +168,7 @@ void *ebbi_heap_alloc(size_t bytes, size_t align_bytes, enum ebbi_content conten
 	else
 		block = alloc_without_cache(bytes, align_bytes, content);
 	ebbi_signals_restore(&mask);
-	return block;
+	return EBBI_LIKELY(block != NULL) ? block : refused(bytes, align_bytes, content);
 }
 
 void *ebbi_heap_alloc_slow(size_t bytes)
@@ -166,7 +185,7 @@ void *ebbi_heap_alloc_seen(size_t bytes, uint32_t seen)
 	if (ebbi_is_hardened() && (seen & ~(uint32_t)EBBI_STATE_TOUCHED) == EBBI_STOP_SLOW) {
 		block = ebbi_hardened_alloc(cache, bytes, EBBI_ALIGNMENT, EBBI_CONTENT_ANY);
 		ebbi_handshake_leave(&cache->handshake);
-		return EBBI_LIKELY(block != NULL) ? block : without_memory();
+		return EBBI_LIKELY(block != NULL) ? block : refused(bytes, EBBI_ALIGNMENT, EBBI_CONTENT_ANY);
 	}
 	return alloc_seen(cache, seen, bytes, EBBI_ALIGNMENT, EBBI_CONTENT_ANY);
 }
@@ -178,6 +197,9 @@ void *ebbi_heap_refill(unsigned size_class)
 
 	ebbi_scavenger_note_cached(cache, ebbi_rack_bytes(&cache->shelf->racks[size_class], size_class));
 	ebbi_handshake_leave(&cache->handshake);
+	ebbi_budget_settle();
+	if (EBBI_UNLIKELY(slot == NULL))
+		return refused(ebbi_sizes[size_class].bytes, EBBI_ALIGNMENT, EBBI_CONTENT_ANY);
 	return slot;
 }
 

@@ -9,6 +9,7 @@ struct ebbi_main_leaf ebbi_pagemap_main = {.base = EBBI_MAIN_BASE_NONE};
 #define LEAF_BYTES ebbi_round_up(sizeof(struct ebbi_leaf), (size_t)64 << 10)
 
 static size_t leaves_mapped;   /* relaxed; for the statistics */
+static size_t leaves_end;      /* relaxed: no leaf at this index of the root or behind */
 static bool leaves_kept_small; /* set at boot */
 
 void ebbi_pagemap_keep_small(void)
@@ -35,6 +36,14 @@ static void offer_as_main(struct ebbi_leaf *leaf, uintptr_t base)
 		ebbi_store_release(&ebbi_pagemap_main.base, base); /* partner: ebbi_pagemap_get */
 }
 
+static void note_end(size_t end)
+{
+	size_t known = ebbi_load_relaxed(&leaves_end);
+
+	while (known < end && !ebbi_cas_relaxed(&leaves_end, &known, end))
+		;
+}
+
 static int leaf_install(const struct ebbi_vm *vm, uintptr_t address)
 {
 	struct ebbi_leaf *expected = NULL;
@@ -50,6 +59,7 @@ static int leaf_install(const struct ebbi_vm *vm, uintptr_t address)
 	if (leaves_kept_small)
 		(void)vm->advise_huge(leaf, LEAF_BYTES, 0);
 	ebbi_fetch_add_relaxed(&leaves_mapped, 1);
+	note_end((address >> EBBI_LEAF_SHIFT) + 1);
 	offer_as_main(leaf, ebbi_round_down(address, (uintptr_t)1 << EBBI_LEAF_SHIFT));
 	return 0;
 }
@@ -260,4 +270,35 @@ void ebbi_pagemap_forget(const struct ebbi_vm *vm, size_t page_bytes, uintptr_t 
 size_t ebbi_pagemap_mapped_bytes(void)
 {
 	return ebbi_load_relaxed(&leaves_mapped) * LEAF_BYTES;
+}
+
+static bool is_block(uint64_t entry)
+{
+	unsigned kind = ebbi_entry_kind(entry);
+
+	return (kind == EBBI_KIND_RUN || kind == EBBI_KIND_MAPPING) && ebbi_entry_run_pages(entry) != 0;
+}
+
+bool ebbi_pagemap_block_next(uintptr_t *address, uintptr_t *ret_base, size_t *ret_pages)
+{
+	uintptr_t end = ebbi_load_relaxed(&leaves_end) << EBBI_LEAF_SHIFT;
+
+	for (uintptr_t at = *address; at < end;) {
+		const struct ebbi_leaf *leaf = leaf_of(at);
+		uint64_t entry;
+
+		if (leaf == NULL) {
+			at = ebbi_round_down(at, (uintptr_t)1 << EBBI_LEAF_SHIFT) + ((uintptr_t)1 << EBBI_LEAF_SHIFT);
+			continue;
+		}
+		entry = ebbi_load_relaxed(&leaf->entries[index_of(at)]);
+		if (is_block(entry)) {
+			*ret_base = at;
+			*ret_pages = ebbi_entry_run_pages(entry);
+			*address = at + ((uintptr_t)*ret_pages << EBBI_PAGE_SHIFT);
+			return true;
+		}
+		at += EBBI_PAGE_BYTES;
+	}
+	return false;
 }

@@ -213,4 +213,11 @@ void ebbi_pagemap_forget(const struct ebbi_vm *vm, size_t page_bytes, uintptr_t 
 /* Address space the leaves take, in bytes. */
 size_t ebbi_pagemap_mapped_bytes(void);
 
+/*
+ * The next block of kind RUN or MAPPING at or behind *address. False: none. *address moves behind it. Reads every
+ * entry on the way, 0.1 ms for 512 MiB of addresses, without a lock: a block that comes or goes meanwhile may be missed,
+ * or be found when it is no more.
+ */
+bool ebbi_pagemap_block_next(uintptr_t *address, uintptr_t *ret_base, size_t *ret_pages);
+
 #endif

@@ -22,6 +22,7 @@ void ebbi_pages_init(struct ebbi_pages *pages, const struct ebbi_vm *vm, size_t 
 	pages->advice = advice;
 	if (advice == EBBI_HUGE_ADVICE_ON || advice == EBBI_HUGE_ADVICE_SYSTEM)
 		ebbi_pagemap_keep_small();
+	pages->room_pages = EBBI_ROOM_WITHOUT_END;
 	pages->next_region_bytes = 0;
 	pages->next_commit_bytes = 0;
 	ebbi_lock_init(&pages->purge_lock, EBBI_RANK_PURGE);
@@ -124,6 +125,17 @@ void ebbi_pages_free(struct ebbi_pages *pages, uintptr_t base, size_t count)
 	ebbi_lock_release(&pages->lock);
 }
 
+void ebbi_pages_put_back(struct ebbi_pages *pages, uintptr_t base, size_t count)
+{
+	ebbi_lock_acquire(&pages->lock);
+	ebbi_pagemap_set(base, 0);
+	ebbi_pagemap_set(PAGE_ADDRESS(base, count - 1), 0);
+	pages->dirty_pages += ebbi_pagemap_bits_count(EBBI_PAGE_RESIDENT, base, count);
+	ebbi_counter_sub(&pages->live_pages, count);
+	ebbi_run_insert_merged_locked(pages, base, count);
+	ebbi_lock_release(&pages->lock);
+}
+
 void ebbi_pages_free_known(struct ebbi_pages *pages, uintptr_t base, unsigned count, uint64_t resident, uint64_t aged,
 			   uint64_t purged)
 {
@@ -156,6 +168,16 @@ bool ebbi_pages_extend_try(struct ebbi_pages *pages, uintptr_t base, size_t coun
 	}
 	ebbi_lock_release(&pages->lock);
 	return done;
+}
+
+size_t ebbi_pages_dirty(struct ebbi_pages *pages)
+{
+	size_t dirty;
+
+	ebbi_lock_acquire(&pages->lock);
+	dirty = pages->dirty_pages;
+	ebbi_lock_release(&pages->lock);
+	return dirty;
 }
 
 void ebbi_pages_count_purge(struct ebbi_pages *pages, size_t count, bool done)

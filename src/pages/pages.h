@@ -43,6 +43,13 @@ enum ebbi_huge_advice {
 	EBBI_HUGE_ADVICE_SYSTEM, /* huge pages where the system gives them; small ones where memory goes back */
 };
 
+/* Without a budget any number of pages may become resident. */
+#define EBBI_ROOM_WITHOUT_END SIZE_MAX
+
+/* Small requests may always use the reserve, large ones never. (Interpreters take their heaps in 64 KiB to 1 MiB.) */
+#define EBBI_REQUEST_SMALL ((size_t)4096)
+#define EBBI_REQUEST_LARGE ((size_t)1 << 20)
+
 enum { EBBI_HUGE_UNKNOWN, EBBI_HUGE_NO, EBBI_HUGE_YES };
 
 struct ebbi_run_bins {
@@ -63,6 +70,15 @@ struct ebbi_pages {
 	bool purge_off;               /* set at boot: never call vm->purge (option purge:0) */
 	uint8_t huge_known;           /* relaxed: does the system give huge pages? See pages/huge.c */
 	size_t huge_blocks;           /* relaxed: blocks taken out of huge pages; counter */
+
+	/*
+	 * How many pages more may become resident: relaxed, taken from by whoever uses pages that are not, set anew
+	 * from above (heap/budget.h). Resident pages that were freed serve whatever it says.
+	 */
+	size_t room_pages;
+	size_t reserve_pages;     /* relaxed: the last of the room, never for large requests; set from above */
+	size_t reserve_now_pages; /* relaxed: the same for other requests that are not small, 0 when it is open to them */
+	unsigned pressure;        /* relaxed: of the process on its budget, 0 to 1000; set from above */
 
 	/*
 	 * Held from the moment memory is taken out of lists to be given back until it is in them again, a batch at
@@ -101,6 +117,54 @@ struct ebbi_pages {
 void ebbi_pages_init(struct ebbi_pages *pages, const struct ebbi_vm *vm, size_t page_bytes,
 		     enum ebbi_huge_advice advice);
 
+/* `count` pages that are not resident are about to be used. False, and nothing taken: there is no room for them. */
+static inline bool ebbi_room_take(struct ebbi_pages *pages, size_t count)
+{
+	size_t room = ebbi_load_relaxed(&pages->room_pages);
+
+	do {
+		if (EBBI_LIKELY(room == EBBI_ROOM_WITHOUT_END))
+			return true;
+		if (room < count)
+			return false;
+	} while (!ebbi_cas_relaxed(&pages->room_pages, &room, room - count));
+	return true;
+}
+
+/* What a request must leave of the room. */
+static inline size_t ebbi_room_rest(const struct ebbi_pages *pages, size_t bytes)
+{
+	if (bytes <= EBBI_REQUEST_SMALL)
+		return 0;
+	return ebbi_load_relaxed(bytes > EBBI_REQUEST_LARGE ? &pages->reserve_pages : &pages->reserve_now_pages);
+}
+
+/* As ebbi_room_take, for a block of its own. */
+static inline bool ebbi_room_take_block(struct ebbi_pages *pages, size_t count)
+{
+	size_t rest = ebbi_room_rest(pages, count << EBBI_PAGE_SHIFT);
+
+	return ebbi_load_relaxed(&pages->room_pages) >= count + rest && ebbi_room_take(pages, count);
+}
+
+/* `count` pages are used whatever the room: for few pages, by those who looked before. */
+static inline void ebbi_room_use(struct ebbi_pages *pages, size_t count)
+{
+	if (!ebbi_room_take(pages, count))
+		ebbi_store_relaxed(&pages->room_pages, 0);
+}
+
+/* They were not used after all. */
+static inline void ebbi_room_give(struct ebbi_pages *pages, size_t count)
+{
+	size_t room = ebbi_load_relaxed(&pages->room_pages);
+
+	do {
+		if (room == EBBI_ROOM_WITHOUT_END)
+			return;
+	} while (!ebbi_cas_relaxed(&pages->room_pages, &room, room + count));
+}
+
 /* `count` rounded up to whole pages of the kernel. */
 size_t ebbi_pages_round(const struct ebbi_pages *pages, size_t count);
 
@@ -114,7 +178,10 @@ int ebbi_pages_alloc(struct ebbi_pages *pages, size_t count, size_t align_pages,
 /* The run's entries are cleared. Every page counts as resident afterwards. */
 void ebbi_pages_free(struct ebbi_pages *pages, uintptr_t base, size_t count);
 
-/* As above, for at most 64 pages whose state the caller knows. */
+/* A run that was not used: its pages are as they were when ebbi_pages_alloc gave it. */
+void ebbi_pages_put_back(struct ebbi_pages *pages, uintptr_t base, size_t count);
+
+/* As ebbi_pages_free, for at most 64 pages whose state the caller knows. */
 void ebbi_pages_free_known(struct ebbi_pages *pages, uintptr_t base, unsigned count, uint64_t resident, uint64_t aged,
 			   uint64_t purged);
 
@@ -127,6 +194,9 @@ bool ebbi_pages_extend_try(struct ebbi_pages *pages, uintptr_t base, size_t coun
  * *ret_left those that stay resident until a later look.
  */
 size_t ebbi_pages_purge(struct ebbi_pages *pages, bool everything, size_t *ret_left);
+
+/* Resident pages in free runs. */
+size_t ebbi_pages_dirty(struct ebbi_pages *pages);
 
 /* Purge one stretch and count it; false when the kernel refused. No lock may be held. */
 bool ebbi_pages_purge_stretch(struct ebbi_pages *pages, uintptr_t base, size_t count);

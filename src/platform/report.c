@@ -14,6 +14,11 @@ void ebbi_report_write(const char *text, size_t length)
 	(void)ebbi_syscall3(SYS_write, 2, (long)text, (long)length);
 }
 
+void ebbi_report_abort(void)
+{
+	abort();
+}
+
 /* The line ends here and the process with it. */
 static _Noreturn void end(struct ebbi_fmt *line)
 {

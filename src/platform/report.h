@@ -5,7 +5,7 @@
  * Threading: any thread, any context including signal handlers; one write(2) a line, so that lines
  * of several threads do not mix. Errors: a closed stderr is ignored.
  *
- * Each ebbi_report_* function below prints one line and ends the process with SIGABRT.
+ * Each ebbi_report_* function below the first two prints one line and ends the process with SIGABRT.
  */
 #ifndef EBBI_PLATFORM_REPORT_H
 #define EBBI_PLATFORM_REPORT_H
@@ -15,6 +15,9 @@
 
 /* Write `length` bytes to stderr. */
 void ebbi_report_write(const char *text, size_t length);
+
+/* The process ends with SIGABRT; the line was written before. */
+_Noreturn void ebbi_report_abort(void);
 
 /* In the four below WHAT is what the pointer was passed to: "free", "realloc", "malloc_usable_size". */
 /* "ebb: double free of P: a N-byte slot that is already free", or "invalid WHAT of P: ..." */

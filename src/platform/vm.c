@@ -38,6 +38,11 @@ size_t ebbi_vm_page_bytes(void)
 	return bytes;
 }
 
+int ebbi_vm_present(const void *base, size_t bytes, unsigned char *ret_present)
+{
+	return (int)ebbi_syscall3(SYS_mincore, (long)base, (long)bytes, (long)ret_present);
+}
+
 size_t ebbi_vm_address_limit_bytes(void)
 {
 	struct {

@@ -53,6 +53,12 @@ extern const struct ebbi_vm ebbi_vm_kernel;
 /* The kernel's page size: 4, 16 or 64 KiB. Constant after the first call; any thread. */
 size_t ebbi_vm_page_bytes(void);
 
+/*
+ * One byte into `ret_present` for each of the kernel's pages: odd when it holds memory. 0 or a negative errno: -ENOMEM where
+ * nothing is mapped.
+ */
+int ebbi_vm_present(const void *base, size_t bytes, unsigned char *ret_present);
+
 /* Soft RLIMIT_AS, SIZE_MAX when there is none or it cannot be read. */
 size_t ebbi_vm_address_limit_bytes(void);
 

@@ -1,7 +1,5 @@
 #include "slabs/bin.h"
 
-#include <errno.h>
-
 #include "platform/report.h"
 #include "slabs/binqueue.h"
 
@@ -25,12 +23,6 @@ void ebbi_store_init(struct ebbi_store *store, const struct ebbi_vm *vm, size_t 
 	}
 }
 
-/* 4 KiB pages in the span of such a slab. */
-static size_t span_pages(const struct ebbi_store *store, unsigned size_class)
-{
-	return ebbi_pages_round(&store->pages, ebbi_sizes[size_class].slab_pages);
-}
-
 void ebbi_slab_enter(const struct ebbi_slab *slab, size_t pages)
 {
 	uint64_t entry = ebbi_entry_slab(slab, slab->base, slab->size_class);
@@ -39,32 +31,12 @@ void ebbi_slab_enter(const struct ebbi_slab *slab, size_t pages)
 		ebbi_pagemap_set(slab->base + ((uintptr_t)page << EBBI_PAGE_SHIFT), entry);
 }
 
-/* A new slab, all slots free, on no queue. No lock is held. */
-static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_class)
-{
-	size_t pages = span_pages(store, size_class);
-	struct ebbi_slab *slab = ebbi_meta_alloc(&store->meta, ebbi_slab_descriptor_bytes(size_class), EBBI_META_BRIEF);
-	uintptr_t base;
-
-	if (slab == NULL)
-		return NULL;
-	if (ebbi_pages_alloc(&store->pages, pages, 1, &base) != 0) {
-		ebbi_meta_free(&store->meta, slab, ebbi_slab_descriptor_bytes(size_class));
-		return NULL;
-	}
-	ebbi_slab_init(slab, size_class, base);
-	slab->resident = ebbi_pagemap_bits_load(EBBI_PAGE_RESIDENT, base, (unsigned)pages);
-	slab->marked = ebbi_pagemap_bits_load(EBBI_PAGE_PURGED, base, (unsigned)pages) & ~slab->resident;
-	ebbi_slab_enter(slab, pages);
-	return slab;
-}
-
 void ebbi_slab_destroy(struct ebbi_store *store, struct ebbi_slab *slab)
 {
 	size_t bytes = ebbi_slab_descriptor_bytes(slab->size_class);
 
-	ebbi_pages_free_known(&store->pages, slab->base, (unsigned)span_pages(store, slab->size_class), slab->resident,
-			      ebbi_slab_aged(slab), ebbi_slab_purged(slab));
+	ebbi_pages_free_known(&store->pages, slab->base, (unsigned)ebbi_slab_span_pages(store, slab->size_class),
+			      slab->resident, ebbi_slab_aged(slab), ebbi_slab_purged(slab));
 	/* Whoever still has a pointer to the descriptor, from a slot freed twice, must find it dead. */
 	slab->size_class = EBBI_CLASS_NONE;
 	ebbi_meta_free(&store->meta, slab, bytes);
@@ -139,166 +111,6 @@ void ebbi_bin_looked_locked(struct ebbi_bin *bin, struct ebbi_slab *slab)
 	bin->looks -= is_looked_at(slab);
 	ebbi_list_remove(&slab->look);
 	plan_settling(slab);
-}
-
-static bool is_parted(const struct ebbi_bin *bin)
-{
-	return bin->slabs >= EBBI_BIN_PARTED_SLABS;
-}
-
-/* The party of a taker, which from now on may have slabs. */
-static unsigned party_locked(struct ebbi_bin *bin, unsigned taker)
-{
-	unsigned party = is_parted(bin) ? taker % EBBI_BIN_PARTIES : 0;
-
-	for (; bin->parties <= party; bin->parties++)
-		for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++)
-			ebbi_list_init(&bin->others[bin->parties - 1][queue]);
-	return party;
-}
-
-/* The last slab of a queue; of the fullest queue of a party that is busy with its first slab, not that one. */
-static struct ebbi_slab *spare_locked(struct ebbi_bin *bin, unsigned party, unsigned queue)
-{
-	struct ebbi_list *queues = ebbi_bin_queues(bin, party);
-	struct ebbi_list *last = queues[queue].prev;
-	bool is_first = last == queues[queue].next;
-
-	if (ebbi_list_is_empty(&queues[queue]))
-		return NULL;
-	for (unsigned fuller = 0; fuller < queue && is_first; fuller++)
-		is_first = ebbi_list_is_empty(&queues[fuller]);
-	return is_first && is_parted(bin) ? NULL : EBBI_CONTAINER(last, struct ebbi_slab, link);
-}
-
-/* A slab of another party becomes one of `party`. */
-static struct ebbi_slab *take_over_locked(struct ebbi_bin *bin, unsigned party)
-{
-	for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++) {
-		for (unsigned other = 0; other < bin->parties; other++) {
-			struct ebbi_slab *slab = other == party ? NULL : spare_locked(bin, other, queue);
-
-			if (slab == NULL)
-				continue;
-			slab->party = party & 0xf;
-			ebbi_list_remove(&slab->link);
-			ebbi_list_push_front(&ebbi_bin_queues(bin, party)[queue], &slab->link);
-			return slab;
-		}
-	}
-	return NULL;
-}
-
-static struct ebbi_slab *fullest_locked(struct ebbi_bin *bin, unsigned party)
-{
-	struct ebbi_list *queues = ebbi_bin_queues(bin, party);
-
-	for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++)
-		if (!ebbi_list_is_empty(&queues[queue]))
-			return EBBI_CONTAINER(queues[queue].next, struct ebbi_slab, link);
-	return bin->parties > 1 ? take_over_locked(bin, party) : NULL;
-}
-
-/* Where the kernel's page is larger than ours, using a part of it makes all of it resident and young. */
-static void widen_use(struct ebbi_slab *slab, unsigned unit_pages)
-{
-	for (unsigned page = 0; page < 64; page += unit_pages) {
-		uint64_t unit = ebbi_bit_range(page, unit_pages);
-
-		if ((slab->resident & unit) == 0)
-			continue;
-		if ((ebbi_slab_aged(slab) & unit) != unit)
-			slab->marked &= ~unit;
-		slab->resident |= unit;
-	}
-}
-
-/* Claim up to `wanted` slots of one word; returns how many. */
-static unsigned claim_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, unsigned wanted, struct ebbi_taking *taking)
-{
-	bool was_empty = ebbi_slab_is_empty(slab);
-	uint64_t resident = slab->resident;
-	unsigned before = slab->nfree;
-	unsigned refaults;
-	unsigned word = ebbi_slab_claim(slab, wanted, &taking->bits, &refaults);
-	unsigned got = before - slab->nfree;
-
-	if (EBBI_UNLIKELY(bin->unit_pages > 1))
-		widen_use(slab, bin->unit_pages);
-	taking->base = (char *)slab->base + (size_t)word * 64 * ebbi_sizes[slab->size_class].bytes;
-	bin->empty_slabs -= was_empty;
-	bin->used_slots += got;
-	if (slab->resident != resident)
-		bin->resident_pages += ebbi_bit_count(slab->resident & ~resident);
-	ebbi_counter_add(&bin->refault_pages, refaults);
-	ebbi_bin_requeue_locked(bin, slab);
-	if (EBBI_PARANOID)
-		ebbi_slab_check(slab);
-	return got;
-}
-
-/*
- * The slots of the claim as pointers, which are quicker to hand out one by one (36 instructions in place of 43).
- * Highest first: the cache is a stack, so the lowest address is handed out first.
- */
-static void unpack(struct ebbi_taking *taking, size_t bytes)
-{
-	void **slots = taking->slots + taking->count;
-	uint64_t bits = taking->bits;
-
-	taking->count += ebbi_bit_count(bits);
-	taking->bits = 0;
-	if (bits == UINT64_MAX) {
-		for (unsigned bit = 64; bit-- > 0;)
-			*slots++ = taking->base + bit * bytes;
-		return;
-	}
-	for (; bits != 0; bits &= ~((uint64_t)1 << ebbi_bit_highest(bits)))
-		*slots++ = taking->base + ebbi_bit_highest(bits) * bytes;
-}
-
-static void take_locked(struct ebbi_bin *bin, unsigned party, struct ebbi_taking *taking)
-{
-	size_t bytes = ebbi_sizes[bin->size_class].bytes;
-	unsigned wanted = taking->wanted;
-	struct ebbi_slab *slab;
-
-	while (wanted > 0 && (slab = fullest_locked(bin, party)) != NULL) {
-		unsigned got = claim_locked(bin, slab, wanted, taking);
-
-		if (got > taking->room - taking->count)
-			return;
-		wanted -= got;
-		unpack(taking, bytes);
-	}
-}
-
-int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, struct ebbi_taking *taking)
-{
-	struct ebbi_bin *bin = &store->bins[size_class];
-	struct ebbi_slab *slab;
-	unsigned party;
-
-	taking->count = 0;
-	taking->bits = 0;
-	taking->base = NULL;
-	ebbi_lock_acquire(&bin->lock);
-	ebbi_counter_add(&bin->refills, 1u);
-	take_locked(bin, party_locked(bin, taking->taker), taking);
-	ebbi_lock_release(&bin->lock);
-	if (taking->count > 0 || taking->bits != 0)
-		return 0;
-	slab = slab_create(store, size_class);
-	if (slab == NULL)
-		return -ENOMEM;
-	ebbi_lock_acquire(&bin->lock);
-	bin->empty_slabs++;
-	party = party_locked(bin, taking->taker);
-	slab->party = party & 0xf;
-	ebbi_bin_add_locked(bin, slab);
-	take_locked(bin, party, taking);
-	ebbi_lock_release(&bin->lock);
-	return 0;
 }
 
 void ebbi_bin_regain_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, struct ebbi_list *leaving)
@@ -447,6 +259,20 @@ void ebbi_bin_give_bits(struct ebbi_store *store, unsigned size_class, uint64_t 
 	put_word_locked(bin, slab, word, bits, &leaving);
 	ebbi_lock_release(&bin->lock);
 	ebbi_bin_destroy_leaving(store, &leaving);
+}
+
+size_t ebbi_store_resident_pages(struct ebbi_store *store)
+{
+	size_t pages = 0;
+
+	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
+		struct ebbi_bin *bin = &store->bins[size_class];
+
+		ebbi_lock_acquire(&bin->lock);
+		pages += bin->resident_pages;
+		ebbi_lock_release(&bin->lock);
+	}
+	return pages;
 }
 
 bool ebbi_bin_slot_is_free(struct ebbi_store *store, uint64_t entry, const void *pointer)

@@ -106,6 +106,9 @@ void ebbi_store_gather_metadata(struct ebbi_store *store);
 /* Give back the pages of descriptors that are all free. Returns how many. */
 size_t ebbi_store_purge_metadata(struct ebbi_store *store);
 
+/* Resident pages in the slabs of all bins. Takes their locks one after another. */
+size_t ebbi_store_resident_pages(struct ebbi_store *store);
+
 /* Is the slot at `pointer`, whose page has this entry, free in its slab? Takes the bin's lock. */
 bool ebbi_bin_slot_is_free(struct ebbi_store *store, uint64_t entry, const void *pointer);
 

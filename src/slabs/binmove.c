@@ -28,7 +28,7 @@ static struct ebbi_slab *move_locked(struct ebbi_store *store, struct ebbi_bin *
 	memcpy(moved, slab, bytes);
 	ebbi_list_replace(&slab->link, &moved->link);
 	ebbi_list_replace(&slab->look, &moved->look);
-	ebbi_slab_enter(moved, ebbi_pages_round(&store->pages, ebbi_sizes[bin->size_class].slab_pages));
+	ebbi_slab_enter(moved, ebbi_slab_span_pages(store, bin->size_class));
 	ebbi_store_release(&bin->moves, bin->moves + 1); /* partner: the acquire in give_some() */
 	slab->size_class = EBBI_CLASS_NONE;
 	ebbi_meta_free(&store->meta, slab, bytes);

@@ -31,6 +31,12 @@ void ebbi_bin_look_later_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
 /* Off that list. */
 void ebbi_bin_looked_locked(struct ebbi_bin *bin, struct ebbi_slab *slab);
 
+/* 4 KiB pages in the span of such a slab. */
+static inline size_t ebbi_slab_span_pages(const struct ebbi_store *store, unsigned size_class)
+{
+	return ebbi_pages_round(&store->pages, ebbi_sizes[size_class].slab_pages);
+}
+
 /* The page map's entries of the slab, which has so many pages. */
 void ebbi_slab_enter(const struct ebbi_slab *slab, size_t pages);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "pages/release.h"
+#include "policy/budget.h"
 
 /*
  * A retained mapping that is larger than what is asked for by more than a quarter is cut: the rest stays
@@ -21,6 +22,9 @@
 #define RETAIN_BYTES ((size_t)32 << 20)
 #define RETAIN_LIVE_PART 8u
 #define KEEP_LEAST_PAGES ((size_t)256) /* of a mapping for which there is not enough room */
+
+/* Pages that mincore(2) is asked for at a time: their bytes lie on a stack that may be the scavenger's small one. */
+#define PRESENT_MOST ((size_t)512)
 
 void ebbi_large_init(struct ebbi_large *large, struct ebbi_store *store)
 {
@@ -49,12 +53,22 @@ static void zero_resident(uintptr_t base, size_t pages)
 static int run_alloc(struct ebbi_large *large, size_t pages, size_t align_bytes, enum ebbi_content content,
 		     void **ret_block)
 {
+	struct ebbi_pages *store = &large->store->pages;
 	size_t align_pages = ebbi_max_size(align_bytes >> EBBI_PAGE_SHIFT, 1);
 	uintptr_t base;
-	int error = ebbi_pages_alloc(&large->store->pages, pages, align_pages, &base);
+	int error;
 
+	/* Before address space is taken for it. */
+	if (ebbi_load_relaxed(&store->room_pages) < pages &&
+	    ebbi_load_relaxed(&store->room_pages) + ebbi_pages_dirty(store) < pages)
+		return -ENOMEM;
+	error = ebbi_pages_alloc(store, pages, align_pages, &base);
 	if (error != 0)
 		return error;
+	if (!ebbi_room_take_block(store, pages - ebbi_pagemap_bits_count(EBBI_PAGE_RESIDENT, base, pages))) {
+		ebbi_pages_put_back(store, base, pages);
+		return -ENOMEM;
+	}
 	ebbi_pagemap_set(base, ebbi_entry_run(EBBI_KIND_RUN, pages));
 	ebbi_fetch_add_relaxed(&large->run_pages, pages);
 	ebbi_fetch_add_relaxed(&large->refault_pages, ebbi_pagemap_bits_count(EBBI_PAGE_PURGED, base, pages));
@@ -169,6 +183,8 @@ static size_t retained_put(struct ebbi_large *large, uintptr_t base, size_t page
 	size_t most = ebbi_max_size(RETAIN_BYTES >> EBBI_PAGE_SHIFT,
 				    ebbi_load_relaxed(&large->mapping_pages) / RETAIN_LIVE_PART);
 
+	most = ebbi_policy_under_pressure(most, ebbi_load_relaxed(&large->store->pages.pressure));
+
 	ebbi_lock_acquire(&large->lock);
 	room = most > large->retained_pages ? most - large->retained_pages : 0;
 	mapping.pages = pages <= room ? pages : room / unit * unit;
@@ -193,12 +209,18 @@ static int mapping_new(struct ebbi_large *large, size_t pages, size_t align_byte
 	const struct ebbi_vm *vm = large->store->pages.vm;
 	size_t bytes = pages << EBBI_PAGE_SHIFT;
 	void *base;
-	int error = vm->map(bytes, align_bytes, &base);
+	int error;
 
-	if (error != 0)
+	if (!ebbi_room_take_block(&large->store->pages, pages))
+		return -ENOMEM;
+	error = vm->map(bytes, align_bytes, &base);
+	if (error != 0) {
+		ebbi_room_give(&large->store->pages, pages);
 		return error;
+	}
 	error = ebbi_pagemap_cover(vm, (uintptr_t)base, pages);
 	if (error != 0) {
+		ebbi_room_give(&large->store->pages, pages);
 		/* A handler must take no lock, not even to remember what could not be unmapped. */
 		if (kind == EBBI_KIND_NESTED)
 			(void)vm->unmap(base, bytes);
@@ -235,21 +257,25 @@ static bool mapping_resize_try(struct ebbi_large *large, void *block, uint64_t e
 {
 	const struct ebbi_vm *vm = large->store->pages.vm;
 	size_t have = ebbi_entry_run_pages(entry);
+	size_t more = pages > have ? pages - have : 0;
 	void *moved = block;
 
-	if (pages > have &&
+	if (more != 0 &&
 	    retained_take_at(large, (uintptr_t)block + ((uintptr_t)have << EBBI_PAGE_SHIFT), pages - have)) {
 		ebbi_pagemap_set((uintptr_t)block, ebbi_entry_run(EBBI_KIND_MAPPING, pages));
 		ebbi_fetch_add_relaxed(&large->mapping_pages, pages - have);
 		*ret_block = block;
 		return true;
 	}
+	if (!ebbi_room_take_block(&large->store->pages, more))
+		return false;
 	/* The old entry goes first: the addresses may belong to somebody else as soon as they are free. */
 	ebbi_pagemap_set((uintptr_t)block, 0);
 	if ((ebbi_pagemap_cover(vm, (uintptr_t)block, pages) != 0 ||
 	     vm->remap(block, have << EBBI_PAGE_SHIFT, pages << EBBI_PAGE_SHIFT, NULL) != 0) &&
 	    !mapping_move_try(large, block, have, pages, &moved)) {
 		ebbi_pagemap_set((uintptr_t)block, entry);
+		ebbi_room_give(&large->store->pages, more);
 		return false;
 	}
 	ebbi_pagemap_set((uintptr_t)moved, ebbi_entry_run(EBBI_KIND_MAPPING, pages));
@@ -342,24 +368,31 @@ void ebbi_large_free(struct ebbi_large *large, void *block, uint64_t entry)
 	size_t pages = ebbi_entry_run_pages(entry);
 	size_t kept;
 
+	/* Counted twice for a moment rather than not at all: whoever measures would take it for somebody else's. */
 	if (ebbi_entry_kind(entry) == EBBI_KIND_RUN) {
-		ebbi_fetch_sub_relaxed(&large->run_pages, pages);
 		ebbi_pages_free(&large->store->pages, base, pages);
+		ebbi_fetch_sub_relaxed(&large->run_pages, pages);
 		return;
 	}
 	ebbi_pagemap_set(base, 0);
-	ebbi_fetch_sub_relaxed(&large->mapping_pages, pages);
 	kept = ebbi_entry_kind(entry) == EBBI_KIND_NESTED ? 0 : retained_put(large, base, pages);
 	if (kept < pages)
 		unmap(large, base + ((uintptr_t)kept << EBBI_PAGE_SHIFT), pages - kept);
+	ebbi_fetch_sub_relaxed(&large->mapping_pages, pages);
 }
 
 static bool run_resize_try(struct ebbi_large *large, uintptr_t base, size_t have, size_t pages)
 {
 	struct ebbi_pages *store = &large->store->pages;
+	size_t more = pages > have ? pages - have : 0;
 
-	if (pages > have && !ebbi_pages_extend_try(store, base, have, pages - have))
+	/* Some of them may be resident: then there is more room than is taken here, until it is looked at again. */
+	if (!ebbi_room_take_block(store, more))
 		return false;
+	if (more != 0 && !ebbi_pages_extend_try(store, base, have, more)) {
+		ebbi_room_give(store, more);
+		return false;
+	}
 	ebbi_pagemap_set(base, ebbi_entry_run(EBBI_KIND_RUN, pages));
 	if (pages < have)
 		ebbi_pages_free(store, base + ((uintptr_t)pages << EBBI_PAGE_SHIFT), have - pages);
@@ -382,6 +415,38 @@ bool ebbi_large_resize_try(struct ebbi_large *large, void *block, uint64_t entry
 	if (ebbi_entry_kind(entry) != EBBI_KIND_MAPPING || bytes < EBBI_MAPPING_LEAST)
 		return false;
 	return mapping_resize_try(large, block, entry, pages, ret_block);
+}
+
+/* Pages of the range that hold no memory; 0 when the kernel does not say, as for a block that went meanwhile. */
+static size_t absent_pages(const struct ebbi_pages *pages, uintptr_t base, size_t count)
+{
+	unsigned char present[PRESENT_MOST];
+	size_t unit = pages->unit_pages;
+	size_t absent = 0;
+
+	while (count > 0) {
+		size_t here = ebbi_min_size(count, PRESENT_MOST * unit);
+
+		if (ebbi_vm_present((const void *)base, here << EBBI_PAGE_SHIFT, present) != 0)
+			return absent;
+		for (size_t i = 0; i < here / unit; i++)
+			absent += (present[i] & 1) == 0 ? unit : 0;
+		base += (uintptr_t)here << EBBI_PAGE_SHIFT;
+		count -= here;
+	}
+	return absent;
+}
+
+size_t ebbi_large_untouched(const struct ebbi_large *large)
+{
+	uintptr_t at = 0;
+	uintptr_t base;
+	size_t count;
+	size_t untouched = 0;
+
+	while (ebbi_pagemap_block_next(&at, &base, &count))
+		untouched += absent_pages(&large->store->pages, base, count);
+	return untouched;
 }
 
 size_t ebbi_large_purge(struct ebbi_large *large, bool everything, size_t *ret_left)

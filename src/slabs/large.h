@@ -67,6 +67,12 @@ void ebbi_large_free(struct ebbi_large *large, void *block, uint64_t entry);
  */
 bool ebbi_large_resize_try(struct ebbi_large *large, void *block, uint64_t entry, size_t bytes, void **ret_block);
 
+/*
+ * Pages of live blocks that hold no memory: handed out and not touched yet (or swapped out). Asks the kernel about each
+ * block: 0.1 ms for 512 MiB of addresses and some 10 ns a page. No lock is held; blocks that come and go meanwhile may count or not.
+ */
+size_t ebbi_large_untouched(const struct ebbi_large *large);
+
 /* One look at the retained mappings; see ebbi_pages_purge. */
 size_t ebbi_large_purge(struct ebbi_large *large, bool everything, size_t *ret_left);
 

@@ -110,9 +110,32 @@ static uint64_t lowest_bits(uint64_t bits, unsigned most)
 	return bits & ~rest;
 }
 
-unsigned ebbi_slab_claim(struct ebbi_slab *slab, unsigned most, uint64_t *ret_bits, unsigned *ret_refaults)
+/* The first word from `word` on that has resident slots; 0 when none has, and `word` is as it was. */
+static uint64_t find_resident(const struct ebbi_slab *slab, unsigned *word)
 {
 	unsigned words = ebbi_slab_words(slab);
+	uint64_t bits = 0;
+
+	for (unsigned at = *word; at < words; at++) {
+		bits = slab->free[at] != 0 ? resident_bits(slab, at) : 0;
+		if (bits == 0)
+			continue;
+		*word = at;
+		break;
+	}
+	return bits;
+}
+
+bool ebbi_slab_has_resident(const struct ebbi_slab *slab)
+{
+	unsigned word = slab->first_word;
+
+	return slab->nfree != 0 && find_resident(slab, &word) != 0;
+}
+
+unsigned ebbi_slab_claim(struct ebbi_slab *slab, enum ebbi_claim_of of, unsigned most, uint64_t *ret_bits,
+			 unsigned *ret_refaults)
+{
 	unsigned word = slab->first_word;
 	uint64_t bits = 0;
 	uint64_t pages;
@@ -121,13 +144,8 @@ unsigned ebbi_slab_claim(struct ebbi_slab *slab, unsigned most, uint64_t *ret_bi
 		word++;
 	slab->first_word = (uint8_t)word;
 	/* Only a slab that lost pages has resident slots behind absent ones. */
-	if (ebbi_slab_purged(slab) != 0) {
-		for (unsigned at = word; at < words && bits == 0; at++) {
-			bits = slab->free[at] != 0 ? resident_bits(slab, at) : 0;
-			if (bits != 0)
-				word = at;
-		}
-	}
+	if (ebbi_slab_purged(slab) != 0 || of == EBBI_CLAIM_RESIDENT)
+		bits = find_resident(slab, &word);
 	bits = lowest_bits(bits != 0 ? bits : slab->free[word], most);
 	slab->free[word] &= ~bits;
 	slab->nfree = (uint16_t)(slab->nfree - ebbi_bit_count(bits));

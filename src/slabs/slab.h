@@ -23,6 +23,8 @@
 
 #define EBBI_SLAB_QUEUE_NONE 0xfu
 
+enum ebbi_claim_of { EBBI_CLAIM_ANY, EBBI_CLAIM_RESIDENT };
+
 struct ebbi_slab {
 	uintptr_t base;
 	uint16_t nfree;
@@ -84,10 +86,14 @@ uint64_t ebbi_slab_holes(const struct ebbi_slab *slab);
 
 /*
  * Take up to `most` free slots that lie in one word: resident ones where there are any, lowest
- * first. The slab must have a free slot. Returns the word's index, in *ret_bits the slots, in
- * *ret_refaults how many purged pages come back to life with them.
+ * first. The slab must have a free slot, and with RESIDENT one on resident pages. Returns the word's index, in
+ * *ret_bits the slots, in *ret_refaults how many purged pages come back to life with them.
  */
-unsigned ebbi_slab_claim(struct ebbi_slab *slab, unsigned most, uint64_t *ret_bits, unsigned *ret_refaults);
+unsigned ebbi_slab_claim(struct ebbi_slab *slab, enum ebbi_claim_of of, unsigned most, uint64_t *ret_bits,
+			 unsigned *ret_refaults);
+
+/* Is there a free slot that lies on resident pages alone? */
+bool ebbi_slab_has_resident(const struct ebbi_slab *slab);
 
 /*
  * The slots of `bits` (not 0) of one word become free. Returns those that are free already; then nothing

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "heap/budget.h"
 #include "heap/guarded.h"
 #include "heap/hardened.h"
 #include "heap/heap.h"
@@ -127,6 +128,19 @@ static void add_metadata(struct ebb_snapshot *snapshot)
 	snapshot->mapped_bytes += ebbi_pagemap_mapped_bytes();
 }
 
+static void add_budget(struct ebb_snapshot *snapshot)
+{
+	struct ebbi_budget_figures budget;
+
+	ebbi_budget_figures(&budget);
+	snapshot->budget_bytes = budget.line_bytes;
+	snapshot->process_bytes = budget.process_bytes;
+	snapshot->process_most_bytes = budget.most_bytes;
+	snapshot->pressure = budget.pressure;
+	snapshot->budget_refusals = budget.refusals;
+	snapshot->over_budget = budget.over_line;
+}
+
 void ebbi_snapshot_take(struct ebb_snapshot *ret_snapshot)
 {
 	const struct ebbi_registry *registry = &ebbi_heap.registry;
@@ -140,6 +154,7 @@ void ebbi_snapshot_take(struct ebb_snapshot *ret_snapshot)
 		add_class(ret_snapshot, size_class, cached[size_class]);
 	add_pages(ret_snapshot);
 	add_metadata(ret_snapshot);
+	add_budget(ret_snapshot);
 	ret_snapshot->threads = ebbi_load_relaxed(&registry->owned);
 	/* Page map entries (8 bytes a page and less for the bits) and a shelf page a thread. */
 	ret_snapshot->metadata_bytes += ret_snapshot->resident_bytes / EBBI_PAGE_BYTES * 8 +

@@ -79,6 +79,8 @@ static bool allowed_name(const char *name)
 		"free_sized",
 		"free_aligned_sized",
 		"dlopen",
+		"mmap",
+		"mmap64",
 	};
 
 	if (strncmp(name, "ebb_", 4) == 0 || strncmp(name, "EBB_", 4) == 0)

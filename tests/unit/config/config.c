@@ -155,7 +155,7 @@ TEST(unknown_keys)
 	CHECK_EQ(config.stats, 1u);
 	CHECK_EQ(config.delay, SECOND);
 	CHECK_STR_EQ(said[0], "EBB_CONF: unknown key 'delai' is ignored; known: delay, scavenger, purge, membarrier, "
-			      "hugepages, stats, zero_on_free, check, hardened");
+			      "hugepages, budget, on_limit, stats, zero_on_free, check, hardened");
 }
 
 /* A value that is wrong does not undo one that was right. */
@@ -196,6 +196,50 @@ TEST(not_more_than_eight_complaints)
 	CHECK_EQ(config.stats, 0u);
 }
 
+TEST(budgets)
+{
+	static const struct {
+		const char *text;
+		uint64_t value;
+	} good[] = {
+		{"budget:256M", 256ull << 20},
+		{"budget:0", 0},
+		{"budget:1M", 1ull << 20},
+		{"budget:auto", EBB_BUDGET_AUTO},
+		{"budget:50%", EBB_BUDGET_SHARE + 50},
+		{"budget:100%", EBB_BUDGET_SHARE + 100},
+		{"budget:1%,budget: 2G ", 2ull << 30},
+	};
+	static const char *const bad[] = {"budget:",
+					  "budget",
+					  "budget:0%",
+					  "budget:101%",
+					  "budget:%",
+					  "budget:5K%",
+					  "budget:100K",
+					  "budget:-1M",
+					  "budget:Auto",
+					  "budget:1T",
+					  "budget:99999999999999999999M",
+					  "budget:300000G"};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		CHECK_EQ(parse(good[i].text).budget, good[i].value);
+		CHECK_EQ(said_count, 0u);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CHECK_EQ(parse(bad[i]).budget, 0u);
+		CHECK_EQ(said_count, 1u);
+	}
+	(void)parse("budget:lots");
+	CHECK_STR_EQ(
+		said[0],
+		"EBB_CONF: budget cannot be 'lots'; expected a size of 1M or more such as 256M, a share such as 50%, "
+		"auto or 0; the default is used");
+	CHECK_EQ(parse("on_limit:abort").on_limit, (uint64_t)EBB_ON_LIMIT_ABORT);
+	CHECK_EQ(parse("on_limit:log").on_limit, (uint64_t)EBB_ON_LIMIT_LOG);
+}
+
 int main(void)
 {
 	RUN(defaults);
@@ -207,5 +251,6 @@ int main(void)
 	RUN(the_last_right_value_stays);
 	RUN(foreign_text_is_quoted_safely);
 	RUN(not_more_than_eight_complaints);
+	RUN(budgets);
 	return check_report();
 }

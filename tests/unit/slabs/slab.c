@@ -70,7 +70,7 @@ static unsigned claim(unsigned most, unsigned *ret_first)
 	uint64_t bits = 0;
 	uint64_t purged = ebbi_slab_purged(slab);
 	unsigned refaults = 0;
-	unsigned word = ebbi_slab_claim(slab, most, &bits, &refaults);
+	unsigned word = ebbi_slab_claim(slab, EBBI_CLAIM_ANY, most, &bits, &refaults);
 
 	CHECK_NE(bits, 0u);
 	CHECK_LE(ebbi_bit_count(bits), most);

@@ -1,0 +1,106 @@
+#include "stats/refusal.h"
+
+#include <stdbool.h>
+
+#include "base/fmt.h"
+#include "heap/budget.h"
+#include "heap/inside.h"
+#include "platform/report.h"
+#include "platform/smaps.h"
+#include "stats/snapshot.h"
+
+/* A thread's thread-local memory lies at the end of its stack. */
+static bool is_stack(uintptr_t start, uintptr_t end)
+{
+	for (struct ebbi_cache *cache = ebbi_load_acquire(&ebbi_heap.registry.all); cache != NULL;
+	     cache = cache->next) {
+		uintptr_t at = (uintptr_t)ebbi_load_relaxed(&cache->owner_at);
+
+		if (at >= start && at < end)
+			return true;
+	}
+	return false;
+}
+
+/* MiB with one decimal. */
+static void mib(struct ebbi_fmt *line, uint64_t bytes)
+{
+	uint64_t tenths = (bytes * 10 + (1u << 19)) >> 20;
+
+	ebbi_fmt_decimal(line, tenths / 10);
+	ebbi_fmt_char(line, '.');
+	ebbi_fmt_char(line, (char)('0' + tenths % 10));
+}
+
+static void item(struct ebbi_fmt *line, const char *name, uint64_t bytes)
+{
+	ebbi_fmt_text(line, name);
+	mib(line, bytes);
+}
+
+/* In the unit that says it with the fewest digits. */
+static void amount(struct ebbi_fmt *line, uint64_t bytes)
+{
+	if (bytes < (uint64_t)10 << 10) {
+		ebbi_fmt_decimal(line, bytes);
+		ebbi_fmt_text(line, bytes == 1 ? " byte" : " bytes");
+	} else if (bytes < (uint64_t)10 << 20) {
+		ebbi_fmt_decimal(line, (bytes + 512) >> 10);
+		ebbi_fmt_text(line, " KiB");
+	} else {
+		mib(line, bytes);
+		ebbi_fmt_text(line, " MiB");
+	}
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* The parts, which sum up to what the process has. What is none of the others is the last. */
+static void parts(struct ebbi_fmt *line, const struct ebbi_budget_figures *budget)
+{
+	struct ebbi_cache *cache = ebbi_thread_cache();
+	struct ebbi_smaps smaps = {.file_bytes = budget->file_bytes};
+	struct ebb_snapshot snapshot;
+	uint64_t own = minus(budget->process_bytes, budget->other_bytes);
+	uint64_t others = budget->other_bytes;
+
+	if (cache != NULL && ebbi_heap_enter(cache) == EBBI_NESTED)
+		return;
+	ebbi_snapshot_take(&snapshot);
+	if (cache != NULL)
+		ebbi_handshake_leave(&cache->handshake);
+	(void)ebbi_smaps_read(is_stack, &smaps);
+	snapshot.live_bytes = ebbi_min_size(snapshot.live_bytes, own);
+	item(line, " = live ", snapshot.live_bytes);
+	item(line, " + held ", own - snapshot.live_bytes);
+	item(line, " + metadata ", snapshot.metadata_bytes);
+	item(line, " + binary and libraries ", smaps.file_bytes);
+	item(line, " + stacks ", smaps.stack_bytes);
+	item(line, " + other mappings ", minus(others, snapshot.metadata_bytes + smaps.file_bytes + smaps.stack_bytes));
+}
+
+void ebbi_refusal_explain(size_t bytes)
+{
+	char text[480];
+	struct ebbi_fmt line = ebbi_fmt_into(text, sizeof(text) - 1);
+	struct ebbi_budget_figures budget;
+
+	ebbi_budget_figures(&budget);
+	ebbi_fmt_text(&line, "ebb: ");
+	if (bytes != 0) {
+		ebbi_fmt_text(&line, "refused ");
+		amount(&line, bytes);
+	} else {
+		ebbi_fmt_text(&line, "over budget");
+	}
+	item(&line, ": process ", budget.process_bytes);
+	item(&line, " of ", budget.line_bytes);
+	ebbi_fmt_text(&line, " MiB");
+	parts(&line, &budget);
+	line.capacity++;
+	ebbi_fmt_char(&line, '\n');
+	ebbi_report_write(line.text, line.length);
+}
