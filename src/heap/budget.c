@@ -20,6 +20,9 @@
 /* A small request may need pages for more than itself: slots are claimed by the dozen. */
 #define ROOM_LEAST 10u
 
+/* Without waiting for whoever measures or gives back; with that; and with a look at each page of large blocks. */
+enum how { HOW_AT_HAND, HOW_WAITING, HOW_EXACTLY };
+
 static struct {
 	size_t line_pages;     /* relaxed; 0: no budget */
 	struct ebbi_lock lock; /* one measures at a time: guards what follows, which is read relaxed */
@@ -78,18 +81,18 @@ static void measure_others_locked(bool exactly)
  * While memory goes back it is the kernel's no more and not counted as ours any more, or the other way round: not then. Who
  * does not need it exactly does without.
  */
-static void measure_others(bool exactly)
+static void measure_others(enum how how)
 {
 	struct ebbi_lock *lock = &ebbi_heap.store.pages.purge_lock;
 	uint64_t start_ns = ebbi_clock_thread_ns();
 
-	if (exactly)
+	if (how != HOW_AT_HAND)
 		ebbi_lock_acquire(lock);
 	else if (!ebbi_lock_acquire_try(lock))
 		return;
-	measure_others_locked(exactly);
+	measure_others_locked(how == HOW_EXACTLY);
 	ebbi_lock_release(lock);
-	if (!exactly)
+	if (how != HOW_EXACTLY)
 		return;
 	budget.exact_ns = ebbi_clock_now_ns();
 	budget.exact_took_ns = ebbi_clock_thread_ns() - start_ns;
@@ -133,27 +136,27 @@ static bool exact_is_due(uint64_t now_ns)
 }
 
 /* `wanted` pages are about to be asked for: exactly, too, when they would come to the line by what is known. */
-static void measure(bool exactly, size_t wanted)
+static void measure(enum how how, size_t wanted)
 {
 	size_t line = ebbi_load_relaxed(&budget.line_pages);
 
 	if (line == 0)
 		return;
-	if (exactly)
+	if (how != HOW_AT_HAND)
 		ebbi_lock_acquire(&budget.lock);
 	else if (!ebbi_lock_acquire_try(&budget.lock))
 		return;
 	ebbi_store_relaxed(&budget.measured_ns, ebbi_clock_now_ns());
-	measure_others(exactly);
-	if (!exactly && own_pages() + budget.other_pages + wanted >= line && exact_is_due(budget.measured_ns))
-		measure_others(/* exactly= */ true);
+	measure_others(how);
+	if (how != HOW_EXACTLY && own_pages() + budget.other_pages + wanted >= line && exact_is_due(budget.measured_ns))
+		measure_others(HOW_EXACTLY);
 	hand_down(line, own_pages() + budget.other_pages);
 	ebbi_lock_release(&budget.lock);
 }
 
 void ebbi_budget_measure(bool exactly)
 {
-	measure(exactly, 0);
+	measure(exactly ? HOW_EXACTLY : HOW_AT_HAND, 0);
 }
 
 static size_t live_pages(void)
@@ -172,7 +175,7 @@ static void close_reserve_sometimes(void)
 	if (freed < 2 * ebbi_load_relaxed(&ebbi_heap.store.pages.reserve_pages))
 		return;
 	ebbi_store_relaxed(&budget.reserve_open, 0);
-	measure(/* exactly= */ false, 0);
+	measure(HOW_AT_HAND, 0);
 }
 
 void ebbi_budget_note_slow(void)
@@ -185,7 +188,7 @@ void ebbi_budget_note_slow(void)
 		return;
 	if (grown >= ebbi_load_relaxed(&budget.step_pages) ||
 	    ebbi_clock_now_ns() - ebbi_load_relaxed(&budget.measured_ns) >= EBBI_BUDGET_SAMPLE_NS)
-		measure(/* exactly= */ false, 0);
+		measure(HOW_AT_HAND, 0);
 }
 
 /* Room that there must be for a request, at least. */
@@ -212,15 +215,16 @@ bool ebbi_budget_is_above(size_t bytes)
 	return line != 0 && ebbi_heap.config.on_limit != EBB_ON_LIMIT_LOG && bytes >> EBBI_PAGE_SHIFT > line;
 }
 
+void ebbi_budget_measure_for(size_t bytes)
+{
+	measure(HOW_WAITING, wanted_pages(bytes));
+}
+
 bool ebbi_budget_has_room_again(size_t bytes)
 {
 	if (ebbi_budget_has_room(bytes))
 		return false;
-	/* Who measures at this very moment does so for us as well. */
-	if (ebbi_lock_is_held(&budget.lock))
-		ebbi_lock_wait_free(&budget.lock);
-	else
-		measure(/* exactly= */ false, wanted_pages(bytes));
+	measure(HOW_WAITING, wanted_pages(bytes));
 	return ebbi_budget_has_room(bytes);
 }
 

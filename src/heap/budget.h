@@ -60,6 +60,9 @@ static inline void ebbi_budget_note(void)
 /* Measure. Exactly: large blocks page by page, too. No lock is held. */
 void ebbi_budget_measure(bool exactly);
 
+/* Measure; exactly, too, when there is no room for `bytes` otherwise and the last exact reading is long enough ago. */
+void ebbi_budget_measure_for(size_t bytes);
+
 /* `bytes` could not be had. Was that for want of room, and is there room now that it was measured? */
 bool ebbi_budget_has_room_again(size_t bytes);
 

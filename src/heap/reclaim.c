@@ -78,7 +78,7 @@ static bool reclaim_now(struct ebbi_cache *own, size_t wanted_pages)
 	if (!ebbi_policy_reclaim_is_due(last, ebbi_clock_now_ns(), free_pages(), wanted_pages))
 		return wait_for_purge();
 	last->vain = give_everything(own) < wanted_pages;
-	ebbi_budget_measure(/* exactly= */ true);
+	ebbi_budget_measure_for(wanted_pages << EBBI_PAGE_SHIFT);
 	last->free_pages = free_pages();
 	last->end_ns = ebbi_clock_now_ns();
 	last->took_ns = ebbi_clock_thread_ns() - start_ns;

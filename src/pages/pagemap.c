@@ -8,9 +8,10 @@ struct ebbi_main_leaf ebbi_pagemap_main = {.base = EBBI_MAIN_BASE_NONE};
 /* A leaf's mapping: whole pages, also of a kernel whose pages have 64 KiB. */
 #define LEAF_BYTES ebbi_round_up(sizeof(struct ebbi_leaf), (size_t)64 << 10)
 
-static size_t leaves_mapped;   /* relaxed; for the statistics */
-static size_t leaves_end;      /* relaxed: no leaf at this index of the root or behind */
-static bool leaves_kept_small; /* set at boot */
+static size_t leaves_mapped;           /* relaxed; for the statistics */
+static size_t leaves_begin = SIZE_MAX; /* relaxed: no leaf before this index of the root */
+static size_t leaves_end;              /* relaxed: nor at this one or behind */
+static bool leaves_kept_small;         /* set at boot */
 
 void ebbi_pagemap_keep_small(void)
 {
@@ -36,11 +37,14 @@ static void offer_as_main(struct ebbi_leaf *leaf, uintptr_t base)
 		ebbi_store_release(&ebbi_pagemap_main.base, base); /* partner: ebbi_pagemap_get */
 }
 
-static void note_end(size_t end)
+static void note_leaf(size_t index)
 {
-	size_t known = ebbi_load_relaxed(&leaves_end);
+	size_t begin = ebbi_load_relaxed(&leaves_begin);
+	size_t end = ebbi_load_relaxed(&leaves_end);
 
-	while (known < end && !ebbi_cas_relaxed(&leaves_end, &known, end))
+	while (index < begin && !ebbi_cas_relaxed(&leaves_begin, &begin, index))
+		;
+	while (end <= index && !ebbi_cas_relaxed(&leaves_end, &end, index + 1))
 		;
 }
 
@@ -59,7 +63,7 @@ static int leaf_install(const struct ebbi_vm *vm, uintptr_t address)
 	if (leaves_kept_small)
 		(void)vm->advise_huge(leaf, LEAF_BYTES, 0);
 	ebbi_fetch_add_relaxed(&leaves_mapped, 1);
-	note_end((address >> EBBI_LEAF_SHIFT) + 1);
+	note_leaf(address >> EBBI_LEAF_SHIFT);
 	offer_as_main(leaf, ebbi_round_down(address, (uintptr_t)1 << EBBI_LEAF_SHIFT));
 	return 0;
 }
@@ -281,9 +285,10 @@ static bool is_block(uint64_t entry)
 
 bool ebbi_pagemap_block_next(uintptr_t *address, uintptr_t *ret_base, size_t *ret_pages)
 {
+	uintptr_t begin = ebbi_load_relaxed(&leaves_begin) << EBBI_LEAF_SHIFT;
 	uintptr_t end = ebbi_load_relaxed(&leaves_end) << EBBI_LEAF_SHIFT;
 
-	for (uintptr_t at = *address; at < end;) {
+	for (uintptr_t at = *address < begin && end != 0 ? begin : *address; at < end;) {
 		const struct ebbi_leaf *leaf = leaf_of(at);
 		uint64_t entry;
 
