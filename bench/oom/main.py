@@ -85,7 +85,7 @@ def run(command, peer, limit_mib, bursts, seed):
         group.remove()
 
 
-def cell(runs, limit_mib):
+def cell(runs):
     killed = sum(1 for r in runs if r["killed"])
     other = sum(1 for r in runs if not r["killed"] and not r["ended"])
     done, refused = sum(r["done"] for r in runs), sum(r["refused"] for r in runs)
@@ -111,7 +111,7 @@ def main(argv):
                         run(commands[language], peer, limit_mib, args.bursts, args.seed + i)
                         for i in range(args.rounds)
                     ]
-                    row.append(cell(runs, limit_mib))
+                    row.append(cell(runs))
                     failures += [
                         f"{row[0]}, {peer.name}: status {r['status']}: {r['said'].strip()[-300:]}"
                         for r in runs

@@ -64,6 +64,12 @@ static inline size_t ebbi_min_size(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* How much `a` is more than `b`; 0 when it is not. */
+static inline size_t ebbi_excess(size_t a, size_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 static inline size_t ebbi_max_size(size_t a, size_t b)
 {
 	return a > b ? a : b;

@@ -55,11 +55,6 @@ static size_t own_pages(void)
 	       ebbi_load_relaxed(&large->retained_pages);
 }
 
-static size_t minus(size_t a, size_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* What is not the heap's. Without an exact reading it can only be found to be more than before. */
 static void measure_others_locked(bool exactly)
 {
@@ -71,7 +66,7 @@ static void measure_others_locked(bool exactly)
 
 	if (!ebbi_usage_read(&usage))
 		return;
-	others = minus(usage.resident_pages * unit, minus(own, untouched));
+	others = ebbi_excess(usage.resident_pages * unit, ebbi_excess(own, untouched));
 	if (exactly || others > budget.other_pages)
 		ebbi_store_relaxed(&budget.other_pages, others);
 	ebbi_store_relaxed(&budget.file_pages, usage.file_pages * unit);
@@ -105,7 +100,7 @@ static void hand_down(size_t line, size_t used)
 	unsigned pressure = ebbi_policy_pressure(used, line);
 	size_t reserve = ebbi_policy_budget_reserve(line);
 	bool open = ebbi_load_relaxed(&budget.reserve_open) != 0 && ebbi_policy_budget_stays_open(used, line);
-	size_t room = minus(line, used);
+	size_t room = ebbi_excess(line, used);
 
 	ebbi_store_relaxed(&budget.reserve_open, open);
 	/* Whoever only wants to know goes on. */
@@ -159,11 +154,6 @@ void ebbi_budget_measure(bool exactly)
 	measure(exactly ? HOW_EXACTLY : HOW_AT_HAND, 0);
 }
 
-static size_t live_pages(void)
-{
-	return ebbi_load_relaxed(&ebbi_heap.store.pages.live_pages) + ebbi_load_relaxed(&ebbi_heap.large.mapping_pages);
-}
-
 /* What was freed since is still resident, and serves without a look at the room: so the reserve closes here. */
 static void close_reserve_sometimes(void)
 {
@@ -171,7 +161,7 @@ static void close_reserve_sometimes(void)
 
 	if (EBBI_LIKELY(ebbi_load_relaxed(&budget.reserve_open) == 0))
 		return;
-	freed = minus(ebbi_load_relaxed(&budget.live_then), live_pages());
+	freed = ebbi_excess(ebbi_load_relaxed(&budget.live_then), ebbi_heap_live_pages());
 	if (freed < 2 * ebbi_load_relaxed(&ebbi_heap.store.pages.reserve_pages))
 		return;
 	ebbi_store_relaxed(&budget.reserve_open, 0);
@@ -181,7 +171,7 @@ static void close_reserve_sometimes(void)
 void ebbi_budget_note_slow(void)
 {
 	size_t room = ebbi_load_relaxed(&ebbi_heap.store.pages.room_pages);
-	size_t grown = minus(ebbi_load_relaxed(&budget.room_then), room);
+	size_t grown = ebbi_excess(ebbi_load_relaxed(&budget.room_then), room);
 
 	close_reserve_sometimes();
 	if (grown == 0)
@@ -224,7 +214,7 @@ bool ebbi_budget_has_room_again(size_t bytes)
 {
 	if (ebbi_budget_has_room(bytes))
 		return false;
-	measure(HOW_WAITING, wanted_pages(bytes));
+	ebbi_budget_measure_for(bytes);
 	return ebbi_budget_has_room(bytes);
 }
 
@@ -246,11 +236,11 @@ static void say(size_t bytes)
 /* Call everybody. What they freed is found by the second try, which reclaims it. */
 static bool ask_program(void)
 {
-	size_t live = live_pages();
+	size_t live = ebbi_heap_live_pages();
 
 	if (!take_turn(&budget.asked_ns, ASK_EVERY_NS) || !ebbi_callbacks_call(EBBI_PRESSURE_FULL, /* all= */ true))
 		return false;
-	if (live_pages() < live)
+	if (ebbi_heap_live_pages() < live)
 		ebbi_store_relaxed(&budget.asked_ns, 0);
 	return true;
 }
@@ -262,7 +252,7 @@ bool ebbi_budget_ask(size_t bytes)
 	if (!ebbi_thread_self.asked && ask_program())
 		return true;
 	ebbi_fetch_add_relaxed(&budget.refusals, 1u);
-	ebbi_store_relaxed(&budget.live_then, live_pages());
+	ebbi_store_relaxed(&budget.live_then, ebbi_heap_live_pages());
 	if (ebbi_exchange_relaxed(&budget.reserve_open, 1u) == 0)
 		ebbi_budget_measure(/* exactly= */ false);
 	if (ebbi_heap.config.on_limit == EBB_ON_LIMIT_ABORT) {

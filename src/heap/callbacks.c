@@ -122,11 +122,6 @@ bool ebbi_callbacks_call(unsigned pressure, bool all)
 	return called;
 }
 
-bool ebbi_callbacks_is_inside(void)
-{
-	return ebbi_thread_self.in_callback;
-}
-
 void ebbi_callbacks_forget(void)
 {
 	if (!ebbi_thread_self.in_callback)

@@ -35,9 +35,6 @@ void ebbi_callbacks_note(unsigned before, unsigned pressure);
  */
 bool ebbi_callbacks_call(unsigned pressure, bool all);
 
-/* Is the calling thread in a callback? */
-bool ebbi_callbacks_is_inside(void);
-
 /* In the child of a fork: nobody else is in a callback. */
 void ebbi_callbacks_forget(void);
 

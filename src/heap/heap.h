@@ -34,6 +34,12 @@ struct ebbi_heap {
 
 extern EBBI_OWN struct ebbi_heap ebbi_heap;
 
+/* Pages that the program, or slabs for it, hold. */
+static inline size_t ebbi_heap_live_pages(void)
+{
+	return ebbi_load_relaxed(&ebbi_heap.store.pages.live_pages) + ebbi_load_relaxed(&ebbi_heap.large.mapping_pages);
+}
+
 /*
  * What a thread knows of itself; zero in a thread that has not allocated yet. Initial-exec: two loads
  * relative to the thread pointer, also in a library that was loaded by dlopen.

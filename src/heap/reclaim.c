@@ -18,12 +18,6 @@ static struct {
 	struct ebbi_reclaim_last last;
 } reclaim;
 
-/* Pages that the program, or slabs for it, hold. */
-static size_t live_pages(void)
-{
-	return ebbi_load_relaxed(&ebbi_heap.store.pages.live_pages) + ebbi_load_relaxed(&ebbi_heap.large.mapping_pages);
-}
-
 /* Mapped, and neither the program's nor part of a slab: what a reclaim may be able to give. */
 static size_t free_pages(void)
 {
@@ -40,7 +34,7 @@ static size_t free_pages(void)
 static size_t give_everything(struct ebbi_cache *own)
 {
 	struct ebbi_store *store = &ebbi_heap.store;
-	size_t live_before = live_pages();
+	size_t live_before = ebbi_heap_live_pages();
 	size_t left = 0;
 	size_t given = 0;
 	size_t live_after;
@@ -51,7 +45,7 @@ static size_t give_everything(struct ebbi_cache *own)
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
 		(void)ebbi_bin_purge(store, size_class, /* everything= */ true, &left);
 	given += ebbi_large_purge(&ebbi_heap.large, /* everything= */ true, &left);
-	live_after = live_pages();
+	live_after = ebbi_heap_live_pages();
 	given += ebbi_pages_release(&store->pages);
 	return given + (live_before > live_after ? live_before - live_after : 0);
 }

@@ -1,12 +1,12 @@
 #include "platform/event.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 
 #include "base/fmt.h"
+#include "platform/file.h"
 #include "platform/syscall.h"
 
 /* "eventfd-id: 7" in what the kernel says of the descriptor. False: it says nothing of it, or nothing at all. */
@@ -17,18 +17,11 @@ static bool read_id(int fd, uint64_t *ret_id)
 	char text[512];
 	struct ebbi_fmt path = ebbi_fmt_into(name, sizeof(name) - 1);
 	const char *at;
-	long info;
-	long got;
 
 	ebbi_fmt_text(&path, "/proc/self/fdinfo/");
 	ebbi_fmt_decimal(&path, (uint64_t)fd);
 	name[path.length] = '\0';
-	info = ebbi_syscall4(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0);
-	if (info < 0)
-		return false;
-	got = ebbi_syscall3(SYS_read, info, (long)text, sizeof(text) - 1);
-	(void)ebbi_syscall1(SYS_close, info);
-	text[got > 0 ? got : 0] = '\0';
+	(void)ebbi_file_read(name, text, sizeof(text));
 	at = strstr(text, key);
 	if (at == NULL)
 		return false;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 
+#include "platform/file.h"
 #include "platform/syscall.h"
 
 /* The kernel's default. */
@@ -33,14 +34,9 @@ size_t ebbi_maps_limit(void)
 {
 	char text[24];
 	size_t limit = 0;
-	long got = 0;
-	long fd = ebbi_syscall4(SYS_openat, AT_FDCWD, (long)"/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC, 0);
 
-	if (fd >= 0) {
-		got = ebbi_syscall3(SYS_read, fd, (long)text, sizeof(text));
-		(void)ebbi_syscall1(SYS_close, fd);
-	}
-	for (long i = 0; i < got && text[i] >= '0' && text[i] <= '9' && limit < SIZE_MAX / 16; i++)
+	(void)ebbi_file_read("/proc/sys/vm/max_map_count", text, sizeof(text));
+	for (size_t i = 0; text[i] >= '0' && text[i] <= '9' && limit < SIZE_MAX / 16; i++)
 		limit = limit * 10 + (size_t)(text[i] - '0');
 	return limit != 0 ? limit : LIMIT_USUAL;
 }

@@ -1,12 +1,12 @@
 #include "platform/rights.h"
 
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "platform/file.h"
 #include "platform/syscall.h"
 
 struct ebbi_rights ebbi_rights_own(void)
@@ -58,16 +58,9 @@ static bool differ_by_proc(void)
 	char status[1024];
 	uint32_t user;
 	uint32_t group;
-	long length;
-	long fd = ebbi_syscall4(SYS_openat, AT_FDCWD, (long)"/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
 
-	if (fd < 0)
+	if (!ebbi_file_read("/proc/self/status", status, sizeof(status)))
 		return false;
-	length = ebbi_syscall3(SYS_read, fd, (long)status, sizeof(status) - 1);
-	(void)ebbi_syscall1(SYS_close, fd);
-	if (length <= 0)
-		return false;
-	status[length] = '\0';
 	if (!effective_id(status, "\nUid:\t", &user) || !effective_id(status, "\nGid:\t", &group))
 		return false;
 	return user != (uint32_t)ebbi_syscall0(SYS_geteuid) || group != (uint32_t)ebbi_syscall0(SYS_getegid);

@@ -1,9 +1,9 @@
 #include "platform/usage.h"
 
-#include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 
+#include "platform/file.h"
 #include "platform/syscall.h"
 
 /* The number at *at, behind blanks; moves on. */
@@ -22,18 +22,12 @@ bool ebbi_usage_read(struct ebbi_usage *ret_usage)
 {
 	char text[128];
 	const char *at = text;
-	long got;
-	long fd = ebbi_syscall4(SYS_openat, AT_FDCWD, (long)"/proc/self/statm", O_RDONLY | O_CLOEXEC, 0);
 
-	if (fd < 0)
+	if (!ebbi_file_read("/proc/self/statm", text, sizeof(text)))
 		return false;
-	got = ebbi_syscall3(SYS_read, fd, (long)text, sizeof(text) - 1);
-	(void)ebbi_syscall1(SYS_close, fd);
-	if (got <= 0)
-		return false;
-	text[got] = '\0';
 	(void)number(&at); /* address space */
-	*ret_usage = (struct ebbi_usage){.resident_pages = number(&at), .file_pages = number(&at)};
+	ret_usage->resident_pages = number(&at);
+	ret_usage->file_pages = number(&at);
 	return ret_usage->resident_pages != 0;
 }
 

@@ -53,18 +53,13 @@ static void amount(struct ebbi_fmt *line, uint64_t bytes)
 	}
 }
 
-static uint64_t minus(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* The parts, which sum up to what the process has. What is none of the others is the last. */
 static void parts(struct ebbi_fmt *line, const struct ebbi_budget_figures *budget)
 {
 	struct ebbi_cache *cache = ebbi_thread_cache();
 	struct ebbi_smaps smaps = {.file_bytes = budget->file_bytes};
 	struct ebb_snapshot snapshot;
-	uint64_t own = minus(budget->process_bytes, budget->other_bytes);
+	uint64_t own = ebbi_excess(budget->process_bytes, budget->other_bytes);
 	uint64_t others = budget->other_bytes;
 
 	if (cache != NULL && ebbi_heap_enter(cache) == EBBI_NESTED)
@@ -79,7 +74,8 @@ static void parts(struct ebbi_fmt *line, const struct ebbi_budget_figures *budge
 	item(line, " + metadata ", snapshot.metadata_bytes);
 	item(line, " + binary and libraries ", smaps.file_bytes);
 	item(line, " + stacks ", smaps.stack_bytes);
-	item(line, " + other mappings ", minus(others, snapshot.metadata_bytes + smaps.file_bytes + smaps.stack_bytes));
+	item(line, " + other mappings ",
+	     ebbi_excess(others, snapshot.metadata_bytes + smaps.file_bytes + smaps.stack_bytes));
 }
 
 void ebbi_refusal_explain(size_t bytes)

@@ -18,11 +18,6 @@ __attribute__((visibility("protected"))) struct ebb_shared ebb_shared_snapshot =
 
 static uint32_t publishing; /* acquire/release: one writer at a time */
 
-static uint64_t minus(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 static void count_cache(const struct ebbi_cache *cache, uint32_t cached[EBBI_CLASSES])
 {
 	(void)ebbi_cache_held_bytes(cache, cached);
@@ -62,12 +57,12 @@ static void add_class(struct ebb_snapshot *snapshot, unsigned size_class, uint32
 	ebbi_lock_release(&bin->lock);
 	figures->size_bytes = bytes;
 	figures->cached_slots = cached;
-	figures->live_slots = minus(used, cached);
-	figures->free_slots = minus(figures->slabs * ebbi_sizes[size_class].slots, used);
+	figures->live_slots = ebbi_excess(used, cached);
+	figures->free_slots = ebbi_excess(figures->slabs * ebbi_sizes[size_class].slots, used);
 	snapshot->live_bytes += figures->live_slots * bytes;
 	snapshot->held_cache_bytes += cached * bytes;
 	snapshot->held_hole_bytes += holes;
-	snapshot->held_slack_bytes += minus(resident, used * bytes + holes);
+	snapshot->held_slack_bytes += ebbi_excess(resident, used * bytes + holes);
 	snapshot->resident_bytes += resident;
 }
 
@@ -81,8 +76,8 @@ static uint64_t live_large_pages(struct ebb_snapshot *snapshot, uint64_t *held_p
 		guarded = ebbi_guarded_count();
 	snapshot->guards_refused = guarded.refused;
 	*held_pages += guarded.held_pages;
-	return minus(ebbi_load_relaxed(&large->run_pages) + ebbi_load_relaxed(&large->mapping_pages),
-		     guarded.waiting_pages + guarded.guard_pages);
+	return ebbi_excess(ebbi_load_relaxed(&large->run_pages) + ebbi_load_relaxed(&large->mapping_pages),
+			   guarded.waiting_pages + guarded.guard_pages);
 }
 
 static void add_pages(struct ebb_snapshot *snapshot)
