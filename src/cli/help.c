@@ -25,7 +25,7 @@ void ebbi_help_verb(FILE *stream, const struct verb *verb)
 	fprintf(stream, "%s\n\n", verb->summary);
 	for (size_t i = 0; i < verb->flag_count; i++) {
 		const struct flag *flag = &verb->flags[i];
-		int width = fprintf(stream, "  --%s%s%s", flag->name, flag->value ? " " : "",
+		int width = fprintf(stream, "  %s%s%s%s", ebbi_flag_dashes(flag), flag->name, flag->value ? " " : "",
 				    flag->value ? flag->value : "");
 
 		if (width >= FLAG_WIDTH + 2)

@@ -102,6 +102,11 @@ static const char *flag_nearest(const struct verb *verb, const char *name)
 	return found;
 }
 
+const char *ebbi_flag_dashes(const struct flag *flag)
+{
+	return flag->name[1] ? "--" : "-";
+}
+
 /* --- Values ------------------------------------------------------------------------------ */
 
 bool ebbi_parse_time(const char *text, uint64_t *ret_ns)
@@ -144,8 +149,8 @@ static int set_value(const struct flag *flag, const char *text, void *options, c
 	case FLAG_TIME:
 		if (ebbi_parse_time(text, field))
 			return 0;
-		snprintf(ret_message, OPTIONS_MESSAGE, "--%s '%.200s': write a time such as 500ms, 5s or 2m",
-			 flag->name, text);
+		snprintf(ret_message, OPTIONS_MESSAGE, "%s%s '%.200s': write a time such as 500ms, 5s or 2m",
+			 ebbi_flag_dashes(flag), flag->name, text);
 		break;
 	}
 	return -EINVAL;
@@ -196,23 +201,23 @@ static int unknown_flag(const struct verb *verb, const char *argument, char *ret
 static int parse_flag(const struct verb *verb, char ***argv, void *options, char *ret_message)
 {
 	const char *argument = **argv;
-	const char *name = argument + 2;
+	const char *name = argument + (argument[1] == '-' ? 2 : 1);
 	const char *equals = strchr(name, '=');
 	size_t length = equals ? (size_t)(equals - name) : strlen(name);
-	const struct flag *flag = argument[1] == '-' ? find_flag(verb, name, length) : NULL;
+	const struct flag *flag = (argument[1] == '-') == (length > 1) ? find_flag(verb, name, length) : NULL;
 	const char *value = equals ? equals + 1 : NULL;
 
 	if (!flag)
 		return unknown_flag(verb, argument, ret_message);
 	if (flag->kind == FLAG_SWITCH && value) {
-		snprintf(ret_message, OPTIONS_MESSAGE, "--%s takes no value", flag->name);
+		snprintf(ret_message, OPTIONS_MESSAGE, "%s%s takes no value", ebbi_flag_dashes(flag), flag->name);
 		return -EINVAL;
 	}
 	if (flag->kind != FLAG_SWITCH && !value) {
 		value = (*argv)[1];
 		if (!value) {
-			snprintf(ret_message, OPTIONS_MESSAGE, "--%s needs a value: --%s %s", flag->name, flag->name,
-				 flag->value);
+			snprintf(ret_message, OPTIONS_MESSAGE, "%s%s needs a value: %s%s %s", ebbi_flag_dashes(flag),
+				 flag->name, ebbi_flag_dashes(flag), flag->name, flag->value);
 			return -EINVAL;
 		}
 		++*argv;
@@ -224,6 +229,9 @@ int ebbi_options_parse(const struct verb *verb, char **argv, void *ret_options, 
 		       char *ret_message)
 {
 	int error = set_presets(verb, ret_options, ret_message);
+	/* What belongs to a command is left alone; other operands may stand before flags. */
+	bool command = strstr(verb->arguments, "COMMAND") != NULL;
+	char **rest = argv + 1, **operand = rest;
 
 	*ret_help = false;
 	for (argv++; *argv && error == 0; argv++) {
@@ -231,14 +239,23 @@ int ebbi_options_parse(const struct verb *verb, char **argv, void *ret_options, 
 			argv++;
 			break;
 		}
-		if ((*argv)[0] != '-' || (*argv)[1] == 0)
-			break;
+		if ((*argv)[0] != '-' || (*argv)[1] == 0) {
+			if (command)
+				break;
+			*operand++ = *argv;
+			continue;
+		}
 		if (strcmp(*argv, "--help") == 0 || strcmp(*argv, "-h") == 0) {
 			*ret_help = true;
 			return 0;
 		}
 		error = parse_flag(verb, &argv, ret_options, ret_message);
 	}
-	*ret_rest = argv;
+	*ret_rest = command ? argv : rest;
+	if (command)
+		return error;
+	while (*argv)
+		*operand++ = *argv++;
+	*operand = NULL;
 	return error;
 }

@@ -3,8 +3,8 @@
  *
  * Owns: nothing; strings in a parsed struct point into argv. Pure but for that.
  * Threading: any. Errors: -EINVAL with one line that names the argument and the remedy.
- * Invariant: flags end at "--" or at the first argument that is none; a flag given twice counts as
- * given last.
+ * Invariant: flags end at "--"; those of a verb that takes a command, at the first argument that is none. A flag
+ * given twice counts as given last. A name of one letter is written with one dash.
  */
 #ifndef EBBI_CLI_OPTIONS_H
 #define EBBI_CLI_OPTIONS_H
@@ -54,6 +54,9 @@ struct verb {
 extern const struct verb ebbi_verbs[];
 extern const size_t ebbi_verb_count;
 
+/* What stands before the flag's name. */
+const char *ebbi_flag_dashes(const struct flag *flag);
+
 /* NULL when there is none of that name. */
 const struct verb *ebbi_verb_find(const char *name);
 
@@ -62,7 +65,8 @@ const char *ebbi_verb_nearest(const char *name);
 
 /*
  * Fills *ret_options (the verb's struct) with presets and what argv says. argv[0] is skipped.
- * *ret_rest is the first argument that is no flag's; *ret_help is set by --help or -h.
+ * *ret_rest is the first argument that is no flag's (where no command is taken, argv is put in order for that);
+ * *ret_help is set by --help or -h.
  */
 int ebbi_options_parse(const struct verb *verb, char **argv, void *ret_options, char ***ret_rest, bool *ret_help,
 		       char *ret_message);

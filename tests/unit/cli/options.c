@@ -60,6 +60,21 @@ TEST(end_of_flags)
 	CHECK(help);
 }
 
+TEST(operands_before_flags)
+{
+	char *argv[] = {"report", "a", "--json", "b", "--", "--bytes", NULL};
+	char message[OPTIONS_MESSAGE], **rest;
+	struct report_options options;
+	bool help;
+
+	REQUIRE(ebbi_options_parse(ebbi_verb_find("report"), argv, &options, &rest, &help, message) == 0);
+	CHECK(options.json && !options.bytes);
+	CHECK_STR_EQ(rest[0], "a");
+	CHECK_STR_EQ(rest[1], "b");
+	CHECK_STR_EQ(rest[2], "--bytes");
+	CHECK(rest[3] == NULL);
+}
+
 TEST(errors)
 {
 	static char *const wrong[][3] = {
@@ -117,6 +132,7 @@ int main(void)
 	RUN(presets);
 	RUN(every_form);
 	RUN(end_of_flags);
+	RUN(operands_before_flags);
 	RUN(errors);
 	RUN(times);
 	RUN(nearest);
