@@ -23,8 +23,14 @@ extern "C" {
 
 /* --- Snapshot ---------------------------------------------------------------------------- */
 
-#define EBB_SNAPSHOT_VERSION 1u
+/*
+ * The layout. It changes within a version only by what is appended to stats.def and by the lengths of the three lists, all of
+ * which the head of the struct says; anything else makes another version.
+ */
+#define EBB_SNAPSHOT_VERSION 2u
 #define EBB_SNAPSHOT_CLASSES 64u
+#define EBB_SNAPSHOT_ACCOUNTS 32u
+#define EBB_SNAPSHOT_OWNERS 64u
 
 /* What the kernel refused or the owner switched off; bits of ebb_snapshot.features_off. */
 #define EBB_OFF_MEMBARRIER 0x1u /* sleeping threads' caches are emptied by their owners only */
@@ -41,23 +47,56 @@ struct ebb_class {
 	uint64_t free_slots;   /* free in the slabs, resident or not */
 };
 
+/* An account that the program opened. The limits are 0 when there are none. */
+struct ebb_account {
+	char name[32]; /* empty: ends the list */
+	uint64_t live_bytes;
+	uint64_t peak_bytes;
+	uint64_t limit_bytes;
+	uint64_t soft_limit_bytes;
+	uint64_t refusals; /* allocations that returned NULL at limit_bytes */
+};
+
+/* Who allocated what is live: the program or a library, by samples. */
+struct ebb_owner {
+	char name[48];        /* empty: ends the list */
+	uint64_t live_bytes;  /* an estimate */
+	uint64_t error_bytes; /* its standard error */
+	uint64_t samples;     /* live samples that it stands on */
+};
+
 /*
- * All figures at one moment. Bytes unless stats.def says otherwise. `size_bytes` is first so that
- * a reader built against another version knows how much it may read; fields are only appended.
+ * All figures at one moment. Bytes unless stats.def says otherwise. A reader built against another header finds its way by
+ * the six numbers at the head: `stats` figures of eight bytes follow them, then classes_room classes, accounts_room accounts,
+ * owners_room owners. It reads the first of the figures, as many as both know.
  */
 struct ebb_snapshot {
 	uint32_t size_bytes;
 	uint32_t version;
+	uint32_t stats;
+	uint32_t classes_room;
+	uint32_t accounts_room;
+	uint32_t owners_room;
 #define EBB_STAT(name, unit, help) uint64_t name;
 #include <ebb/stats.def>
 #undef EBB_STAT
 	struct ebb_class classes[EBB_SNAPSHOT_CLASSES];
+	struct ebb_account accounts[EBB_SNAPSHOT_ACCOUNTS];
+	struct ebb_owner owners[EBB_SNAPSHOT_OWNERS]; /* the largest first; the last may be named "others" */
+};
+
+/* How many figures stats.def has. */
+enum {
+#define EBB_STAT(name, unit, help) EBB_STAT_INDEX_##name,
+#include <ebb/stats.def>
+#undef EBB_STAT
+	EBB_SNAPSHOT_STATS
 };
 
 /*
- * Fill *ret_snapshot with the figures of this process. `size_bytes` is
- * sizeof(struct ebb_snapshot) as the caller knows it: a caller built against an older, smaller
- * struct gets its prefix. Takes the allocator's locks one after another, so that figures of
+ * Fill *ret_snapshot with the figures of this process. `size_bytes` is what the caller has room for: of a
+ * shorter one the beginning is filled (figures without the lists, say: offsetof(struct ebb_snapshot, classes)).
+ * The struct takes some 10 KiB: not for a small stack. Takes the allocator's locks one after another, so that figures of
  * different size classes may be some microseconds apart; costs about 10 us plus 1 us per thread.
  * Errors: EINVAL when size_bytes is smaller than the two leading words or ret_snapshot is NULL.
  */
@@ -74,7 +113,7 @@ int ebb_snapshot(struct ebb_snapshot *ret_snapshot, size_t size_bytes);
  * The same figures for readers outside the process: the library's dynamic symbol
  * `ebb_shared_snapshot`, to be read with process_vm_readv(2). The scavenger refreshes it whenever
  * it has looked for memory to give back and just before it goes to sleep; ebb_snapshot() and
- * malloc_trim() refresh it too. `sequence` is odd while a write is under way: a reader takes it
+ * malloc_trim() refresh it too. `sequence` is odd while a write is under way (some 10 us): a reader takes it
  * before and after, and retries when it is odd or has changed.
  * A program that runs on the library calls ebb_snapshot() instead: the symbol is protected, and only
  * code compiled with -fPIC can be linked against it.

@@ -22,36 +22,43 @@ EBBI_EXPORT const char *ebb_version(void)
 	return EBB_VERSION;
 }
 
-/* Take the figures from within the thread's cache, as stats/ asks. */
-static int take_snapshot(struct ebb_snapshot *ret_snapshot)
+/* Hold the figures from within the thread's cache, as stats/ asks; NULL when a handler interrupted the allocator. */
+static const struct ebb_snapshot *hold_snapshot(struct ebbi_cache **ret_cache)
 {
 	struct ebbi_cache *cache = ebbi_thread_cache();
 
 	if (cache != NULL && ebbi_heap_enter(cache) == EBBI_NESTED) {
 		errno = EAGAIN;
-		return -1;
+		return NULL;
 	}
-	ebbi_snapshot_take(ret_snapshot);
-	ebbi_snapshot_publish();
+	*ret_cache = cache;
+	return ebbi_snapshot_hold();
+}
+
+static void release_snapshot(struct ebbi_cache *cache)
+{
+	ebbi_snapshot_release();
 	if (cache != NULL)
 		ebbi_handshake_leave(&cache->handshake);
-	return 0;
 }
 
 EBBI_EXPORT int ebb_snapshot(struct ebb_snapshot *ret_snapshot, size_t size_bytes)
 {
-	struct ebb_snapshot snapshot;
+	const struct ebb_snapshot *snapshot;
+	struct ebbi_cache *cache;
 
 	if (ret_snapshot == NULL || size_bytes < 2 * sizeof(uint32_t)) {
 		errno = EINVAL;
 		return -1;
 	}
-	if (take_snapshot(&snapshot) != 0)
+	snapshot = hold_snapshot(&cache);
+	if (snapshot == NULL)
 		return -1;
-	if (size_bytes > sizeof(snapshot))
-		size_bytes = sizeof(snapshot);
-	snapshot.size_bytes = (uint32_t)size_bytes;
-	memcpy(ret_snapshot, &snapshot, size_bytes);
+	if (size_bytes > sizeof(*snapshot))
+		size_bytes = sizeof(*snapshot);
+	memcpy(ret_snapshot, snapshot, size_bytes);
+	release_snapshot(cache);
+	ret_snapshot->size_bytes = (uint32_t)size_bytes;
 	return 0;
 }
 
@@ -102,10 +109,19 @@ EBBI_EXPORT int ebb_pressure_fd(unsigned level)
 
 EBBI_EXPORT void malloc_stats(void)
 {
-	struct ebb_snapshot snapshot;
+	struct ebbi_cache *cache;
+	const struct ebb_snapshot *snapshot = hold_snapshot(&cache);
 
-	if (take_snapshot(&snapshot) == 0)
-		ebbi_snapshot_print(&snapshot);
+	if (snapshot == NULL)
+		return;
+	ebbi_snapshot_print(snapshot);
+	release_snapshot(cache);
+}
+
+static void child_begins(void)
+{
+	ebbi_heap_fork_child();
+	ebbi_snapshot_forget();
 }
 
 /* Before main and before other constructors, while there is one thread. */
@@ -115,7 +131,7 @@ __attribute__((constructor(101))) static void library_begins(void)
 	ebbi_heap.publish = ebbi_snapshot_publish;
 	ebbi_heap.explain = ebbi_refusal_explain;
 	/* May allocate: after boot. */
-	if (pthread_atfork(ebbi_heap_fork_prepare, ebbi_heap_fork_parent, ebbi_heap_fork_child) != 0)
+	if (pthread_atfork(ebbi_heap_fork_prepare, ebbi_heap_fork_parent, child_begins) != 0)
 		(void)ebbi_fetch_or_relaxed(&ebbi_heap.features_off, EBB_OFF_ATFORK);
 }
 

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include <ebb/ebb.h>
@@ -25,7 +26,7 @@ EBBI_EXPORT struct mallinfo2 mallinfo2(void)
 	struct ebb_snapshot snapshot;
 	struct mallinfo2 info = {0};
 
-	if (ebb_snapshot(&snapshot, sizeof(snapshot)) != 0)
+	if (ebb_snapshot(&snapshot, offsetof(struct ebb_snapshot, classes)) != 0)
 		return info;
 	info.arena = snapshot.resident_bytes - snapshot.live_large_bytes;
 	info.hblkhd = snapshot.live_large_bytes;
@@ -61,7 +62,7 @@ EBBI_EXPORT int malloc_info(int options, FILE *stream)
 {
 	struct ebb_snapshot snapshot;
 
-	if (options != 0 || stream == NULL || ebb_snapshot(&snapshot, sizeof(snapshot)) != 0) {
+	if (options != 0 || stream == NULL || ebb_snapshot(&snapshot, offsetof(struct ebb_snapshot, accounts)) != 0) {
 		errno = EINVAL;
 		return -1;
 	}

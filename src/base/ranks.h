@@ -15,6 +15,7 @@ enum ebbi_rank {
 	EBBI_RANK_NONE,     /* a lock nobody initialised: refused by checked builds */
 	EBBI_RANK_REGISTRY, /* the list of thread caches, fork */
 	EBBI_RANK_CACHE,    /* one cache's control lock: held while somebody drains it */
+	EBBI_RANK_SNAPSHOT, /* the figures are being taken for readers outside */
 	EBBI_RANK_BUDGET,   /* the process is being measured */
 	EBBI_RANK_PURGE,    /* memory is out of the lists to be given back; malloc and free never want it */
 	EBBI_RANK_BIN,      /* one size class's slabs (one shard) */

@@ -64,6 +64,42 @@ static json_t *snapshot_json(const struct ebb_snapshot *snapshot)
 	return object;
 }
 
+static json_t *accounts_json(const struct ebb_snapshot *snapshot)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < EBB_SNAPSHOT_ACCOUNTS && snapshot->accounts[i].name[0]; i++) {
+		const struct ebb_account *account = &snapshot->accounts[i];
+		json_t *object = json_object();
+
+		set(object, "name", ebbi_json_foreign(account->name));
+		set(object, "live_bytes", bytes(account->live_bytes));
+		set(object, "peak_bytes", bytes(account->peak_bytes));
+		set(object, "limit_bytes", bytes(account->limit_bytes));
+		set(object, "soft_limit_bytes", bytes(account->soft_limit_bytes));
+		set(object, "refusals", bytes(account->refusals));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static json_t *owners_json(const struct ebb_snapshot *snapshot)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < EBB_SNAPSHOT_OWNERS && snapshot->owners[i].name[0]; i++) {
+		const struct ebb_owner *owner = &snapshot->owners[i];
+		json_t *object = json_object();
+
+		set(object, "name", ebbi_json_foreign(owner->name));
+		set(object, "live_bytes", bytes(owner->live_bytes));
+		set(object, "error_bytes", bytes(owner->error_bytes));
+		set(object, "samples", bytes(owner->samples));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
 static json_t *mark_ebb_json(const struct mark *mark)
 {
 	json_t *object = json_object();
@@ -72,6 +108,8 @@ static json_t *mark_ebb_json(const struct mark *mark)
 	set(object, "live_bytes", bytes(mark->ebb_live_bytes));
 	set(object, "held_bytes", bytes(mark->ebb_held_bytes));
 	set(object, "main", mark->ebb.size_bytes ? snapshot_json(&mark->ebb) : json_null());
+	set(object, "accounts", mark->ebb.size_bytes ? accounts_json(&mark->ebb) : json_null());
+	set(object, "owners", mark->ebb.size_bytes ? owners_json(&mark->ebb) : json_null());
 	return object;
 }
 

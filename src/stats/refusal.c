@@ -58,24 +58,26 @@ static void parts(struct ebbi_fmt *line, const struct ebbi_budget_figures *budge
 {
 	struct ebbi_cache *cache = ebbi_thread_cache();
 	struct ebbi_smaps smaps = {.file_bytes = budget->file_bytes};
-	struct ebb_snapshot snapshot;
+	const struct ebb_snapshot *snapshot;
 	uint64_t own = ebbi_excess(budget->process_bytes, budget->other_bytes);
 	uint64_t others = budget->other_bytes;
+	uint64_t live, metadata;
 
 	if (cache != NULL && ebbi_heap_enter(cache) == EBBI_NESTED)
 		return;
-	ebbi_snapshot_take(&snapshot);
+	snapshot = ebbi_snapshot_hold();
+	live = ebbi_min_size(snapshot->live_bytes, own);
+	metadata = snapshot->metadata_bytes;
+	ebbi_snapshot_release();
 	if (cache != NULL)
 		ebbi_handshake_leave(&cache->handshake);
 	(void)ebbi_smaps_read(is_stack, &smaps);
-	snapshot.live_bytes = ebbi_min_size(snapshot.live_bytes, own);
-	item(line, " = live ", snapshot.live_bytes);
-	item(line, " + held ", own - snapshot.live_bytes);
-	item(line, " + metadata ", snapshot.metadata_bytes);
+	item(line, " = live ", live);
+	item(line, " + held ", own - live);
+	item(line, " + metadata ", metadata);
 	item(line, " + binary and libraries ", smaps.file_bytes);
 	item(line, " + stacks ", smaps.stack_bytes);
-	item(line, " + other mappings ",
-	     ebbi_excess(others, snapshot.metadata_bytes + smaps.file_bytes + smaps.stack_bytes));
+	item(line, " + other mappings ", ebbi_excess(others, metadata + smaps.file_bytes + smaps.stack_bytes));
 }
 
 void ebbi_refusal_explain(size_t bytes)

@@ -14,11 +14,21 @@
 
 #include <ebb/ebb.h>
 
-/* Fill all fields. */
+/* Fill all figures, and the lists up to the entry that ends each. */
 void ebbi_snapshot_take(struct ebb_snapshot *ret_snapshot);
 
-/* Refresh ebb_shared_snapshot. */
+/* Refresh ebb_shared_snapshot; without effect while somebody else does, or holds it. */
 void ebbi_snapshot_publish(void);
+
+/*
+ * Refresh it and keep it as it is until it is released: nobody needs 10 KiB of stack to look at it. Waits for others who hold
+ * it. What is done meanwhile must not take the figures again.
+ */
+const struct ebb_snapshot *ebbi_snapshot_hold(void);
+void ebbi_snapshot_release(void);
+
+/* In the child of a fork, whose parent may have been writing. */
+void ebbi_snapshot_forget(void);
 
 /* The statistics as text, to stderr, in one write. */
 void ebbi_snapshot_print(const struct ebb_snapshot *snapshot);

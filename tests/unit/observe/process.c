@@ -2,7 +2,9 @@
 #include <ebb/ebb.h>
 #include <errno.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -165,6 +167,17 @@ static const char *own_name(void)
 	return strrchr(path, '/') + 1;
 }
 
+static void publish_head(void)
+{
+	ebb_shared_snapshot.magic = EBB_SHARED_MAGIC;
+	ebb_shared_snapshot.snapshot.size_bytes = sizeof(struct ebb_snapshot);
+	ebb_shared_snapshot.snapshot.version = EBB_SNAPSHOT_VERSION;
+	ebb_shared_snapshot.snapshot.stats = EBB_SNAPSHOT_STATS;
+	ebb_shared_snapshot.snapshot.classes_room = EBB_SNAPSHOT_CLASSES;
+	ebb_shared_snapshot.snapshot.accounts_room = EBB_SNAPSHOT_ACCOUNTS;
+	ebb_shared_snapshot.snapshot.owners_room = EBB_SNAPSHOT_OWNERS;
+}
+
 TEST(snapshot)
 {
 	struct ebb_snapshot snapshot;
@@ -177,33 +190,133 @@ TEST(snapshot)
 	ebb_shared_snapshot.magic = EBB_SHARED_MAGIC;
 	CHECK_EQ(ebbi_snapshot_read(getpid(), address, &snapshot), -ENODATA);
 	ebb_shared_snapshot.sequence = 2;
-	ebb_shared_snapshot.snapshot.size_bytes = sizeof(struct ebb_snapshot);
-	ebb_shared_snapshot.snapshot.version = EBB_SNAPSHOT_VERSION;
+	publish_head();
 	ebb_shared_snapshot.snapshot.live_bytes = 1234;
 	ebb_shared_snapshot.snapshot.held_cache_bytes = 1;
 	ebb_shared_snapshot.snapshot.held_hole_bytes = 20;
 	ebb_shared_snapshot.snapshot.held_slack_bytes = 300;
 	ebb_shared_snapshot.snapshot.held_run_bytes = 4000;
+	strcpy(ebb_shared_snapshot.snapshot.accounts[0].name, "tally");
+	ebb_shared_snapshot.snapshot.accounts[0].limit_bytes = 77;
+	memset(ebb_shared_snapshot.snapshot.owners[0].name, 'x', sizeof(ebb_shared_snapshot.snapshot.owners[0].name));
 	REQUIRE(ebbi_snapshot_read(getpid(), address, &snapshot) == 0);
 	CHECK_EQ(snapshot.live_bytes, 1234u);
 	CHECK_EQ(ebbi_snapshot_held(&snapshot), 4321u);
 	/* A write under way. */
 	ebb_shared_snapshot.sequence = 3;
 	CHECK_EQ(ebbi_snapshot_read(getpid(), address, &snapshot), -EAGAIN);
+	CHECK_STR_EQ(snapshot.accounts[0].name, "tally");
+	CHECK_EQ(snapshot.accounts[0].limit_bytes, 77u);
+	CHECK_EQ(strlen(snapshot.owners[0].name), sizeof(snapshot.owners[0].name) - 1);
 	/* Another version, and sizes from another world. */
 	ebb_shared_snapshot.sequence = 4;
+	CHECK_EQ(ebbi_snapshot_version(getpid(), address), EBB_SNAPSHOT_VERSION);
 	ebb_shared_snapshot.snapshot.version = 9;
+	CHECK_EQ(ebbi_snapshot_version(getpid(), address), 9u);
 	CHECK_EQ(ebbi_snapshot_read(getpid(), address, &snapshot), -EPROTO);
 	ebb_shared_snapshot.snapshot.version = EBB_SNAPSHOT_VERSION;
 	ebb_shared_snapshot.snapshot.size_bytes = 0xffffffff;
 	CHECK_EQ(ebbi_snapshot_read(getpid(), address, &snapshot), -EPROTO);
-	/* A newer, longer one is read as far as we know it; an older, shorter one as far as it goes. */
-	ebb_shared_snapshot.snapshot.size_bytes = sizeof(struct ebb_snapshot) + 64;
-	CHECK_EQ(ebbi_snapshot_read(getpid(), address, &snapshot), 0);
 	ebb_shared_snapshot.snapshot.size_bytes = 16;
-	REQUIRE(ebbi_snapshot_read(getpid(), address, &snapshot) == 0);
-	CHECK_EQ(snapshot.live_bytes, 1234u);
-	CHECK_EQ(snapshot.held_run_bytes, 0u);
+	CHECK_EQ(ebbi_snapshot_read(getpid(), address, &snapshot), -EPROTO);
+}
+
+/* A library that was built with `stats` figures and lists of other lengths. */
+static size_t foreign(char *bytes, uint32_t stats, uint32_t classes, uint32_t accounts, uint32_t owners)
+{
+	struct ebb_snapshot head = {.version = EBB_SNAPSHOT_VERSION,
+				    .stats = stats,
+				    .classes_room = classes,
+				    .accounts_room = accounts,
+				    .owners_room = owners};
+	char *at = bytes + offsetof(struct ebb_snapshot, live_bytes);
+
+	memset(bytes, 0, 65536);
+	for (uint64_t i = 0; i < stats; i++, at += sizeof(i))
+		memcpy(at, &(uint64_t){1000 + i}, sizeof(i));
+	memcpy(at, &(struct ebb_class){.size_bytes = 16, .live_slots = 5}, sizeof(struct ebb_class));
+	at += classes * sizeof(struct ebb_class);
+	memcpy(at, &(struct ebb_account){.name = "tally", .peak_bytes = 6}, sizeof(struct ebb_account));
+	at += accounts * sizeof(struct ebb_account);
+	memcpy(at, &(struct ebb_owner){.name = "libx", .samples = 7}, sizeof(struct ebb_owner));
+	at += owners * sizeof(struct ebb_owner);
+	head.size_bytes = (uint32_t)(at - bytes);
+	memcpy(bytes, &head, offsetof(struct ebb_snapshot, live_bytes));
+	return head.size_bytes;
+}
+
+TEST(snapshots_of_other_layouts)
+{
+	static char bytes[65536];
+	struct ebb_snapshot snapshot;
+	const uint32_t stats[] = {3, EBB_SNAPSHOT_STATS, EBB_SNAPSHOT_STATS + 20};
+	const uint32_t rooms[] = {2, 64, 100};
+
+	for (unsigned i = 0; i < 3; i++) {
+		size_t length = foreign(bytes, stats[i], rooms[i], rooms[i], rooms[i]);
+
+		REQUIRE(ebbi_snapshot_parse(bytes, length, &snapshot) == 0);
+		CHECK_EQ(snapshot.size_bytes, sizeof(snapshot));
+		CHECK_EQ(snapshot.live_bytes, 1000u);
+		CHECK_EQ(snapshot.resident_bytes, 1002u);
+		CHECK_EQ(snapshot.mapped_bytes, stats[i] > 3 ? 1003u : 0u);
+		CHECK_EQ(snapshot.classes[0].live_slots, 5u);
+		CHECK_STR_EQ(snapshot.accounts[0].name, "tally");
+		CHECK_EQ(snapshot.accounts[0].peak_bytes, 6u);
+		CHECK_STR_EQ(snapshot.owners[0].name, "libx");
+		CHECK_EQ(snapshot.owners[0].samples, 7u);
+		CHECK_EQ(snapshot.owners[1].name[0], 0);
+		CHECK_EQ(ebbi_snapshot_parse(bytes, length - 1, &snapshot), -EPROTO);
+	}
+	/* A head that promises other lists than there are. */
+	((struct ebb_snapshot *)(void *)bytes)->owners_room++;
+	CHECK_EQ(ebbi_snapshot_parse(bytes, sizeof(bytes), &snapshot), -EPROTO);
+}
+
+/* A writer that never rests, as a program that asks for its own figures all the time. */
+static void write_on(void)
+{
+	struct ebb_snapshot *snapshot = &ebb_shared_snapshot.snapshot;
+
+	for (uint64_t i = 1;; i++) {
+		__atomic_fetch_add(&ebb_shared_snapshot.sequence, 1, __ATOMIC_SEQ_CST);
+		snapshot->live_bytes = i;
+		snapshot->owners[EBB_SNAPSHOT_OWNERS - 1].live_bytes = i;
+		__atomic_fetch_add(&ebb_shared_snapshot.sequence, 1, __ATOMIC_SEQ_CST);
+		for (volatile unsigned wait = 0; wait < 2000; wait++)
+			;
+	}
+}
+
+TEST(torn_snapshots_are_not_seen)
+{
+	uint64_t address = (uint64_t)(uintptr_t)&ebb_shared_snapshot;
+	uint64_t last = 0;
+	unsigned seen = 0;
+	pid_t pid;
+
+	publish_head();
+	ebb_shared_snapshot.sequence = 2;
+	ebb_shared_snapshot.snapshot.live_bytes = 0;
+	pid = fork();
+	if (pid == 0) {
+		alarm(60);
+		write_on();
+	}
+	/* Until a hundred different ones were read, however the two are scheduled. */
+	while (seen < 100) {
+		struct ebb_snapshot snapshot;
+		int error = ebbi_snapshot_read(pid, address, &snapshot);
+
+		if (error == -EAGAIN)
+			continue;
+		REQUIRE(error == 0);
+		CHECK_EQ(snapshot.live_bytes, snapshot.owners[EBB_SNAPSHOT_OWNERS - 1].live_bytes);
+		CHECK_GE(snapshot.live_bytes, last);
+		seen += snapshot.live_bytes > last;
+		last = snapshot.live_bytes;
+	}
+	end(pid);
 }
 
 TEST(snapshot_of_nobody)
@@ -263,6 +376,8 @@ int main(void)
 	RUN(a_process_that_went_away);
 	RUN(tree);
 	RUN(snapshot);
+	RUN(snapshots_of_other_layouts);
+	RUN(torn_snapshots_are_not_seen);
 	RUN(snapshot_of_nobody);
 	RUN(preload);
 	RUN(bound);

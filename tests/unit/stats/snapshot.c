@@ -1,6 +1,7 @@
 /* Figures: what they add up to when nothing else happens, the shared copy, and the text. */
 #include "stats/snapshot.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +40,10 @@ TEST(head)
 
 	CHECK_EQ(snapshot.size_bytes, sizeof(snapshot));
 	CHECK_EQ(snapshot.version, EBB_SNAPSHOT_VERSION);
+	CHECK_EQ(snapshot.stats, EBB_SNAPSHOT_STATS);
+	CHECK_EQ(snapshot.classes_room, EBB_SNAPSHOT_CLASSES);
+	CHECK_EQ(snapshot.accounts_room, EBB_SNAPSHOT_ACCOUNTS);
+	CHECK_EQ(snapshot.owners_room, EBB_SNAPSHOT_OWNERS);
 	while (snapshot.classes[classes].size_bytes != 0)
 		classes++;
 	CHECK_EQ(classes, EBBI_CLASSES - 1u);
@@ -133,7 +138,20 @@ TEST(shared_copy)
 	ebbi_snapshot_publish();
 	CHECK_EQ(ebb_shared_snapshot.sequence, sequence + 2);
 	now = take();
-	CHECK_MEM_EQ(&now, &ebb_shared_snapshot.snapshot, sizeof(now));
+	CHECK_MEM_EQ(&now, &ebb_shared_snapshot.snapshot, offsetof(struct ebb_snapshot, accounts));
+	/* Held: nobody writes it; and a fork that came in the middle of a write is set right. */
+	CHECK(ebbi_snapshot_hold() == &ebb_shared_snapshot.snapshot);
+	CHECK_EQ(ebb_shared_snapshot.sequence, sequence + 4);
+	ebbi_snapshot_publish();
+	CHECK_EQ(ebb_shared_snapshot.sequence, sequence + 4);
+	ebbi_snapshot_release();
+	ebb_shared_snapshot.sequence++;
+	ebbi_snapshot_forget();
+	ebbi_snapshot_publish();
+	CHECK_EQ(ebb_shared_snapshot.sequence, sequence + 6);
+	ebbi_snapshot_hold();
+	ebbi_snapshot_release();
+	CHECK_EQ(ebb_shared_snapshot.sequence, sequence + 8);
 }
 
 static void print(void *argument)
