@@ -6,7 +6,7 @@ set(EBB_SANITIZE "" CACHE STRING "empty, address (with undefined) or thread")
 set_property(CACHE EBB_SANITIZE PROPERTY STRINGS "" address thread)
 option(EBB_WERROR "treat warnings as errors" ON)
 option(EBB_TESTS "build and register the tests" ON)
-# Off where only the library is wanted: a cross build needs no libcurl and libjansson of its target then.
+# Off where only the library is wanted: a cross build needs none of the command's libraries for its target then.
 option(EBB_COMMAND "build the command ebb" ON)
 option(EBB_CXX_TESTS "there is a C++ library of the target's C library: build the tests in C++" ON)
 option(EBB_ARCHIVE_TESTS "build test programs on the archive, too" ON)

@@ -67,9 +67,10 @@ __attribute__((weak)) int main(int argc, char **argv)
 		printf("ebb %s\n", EBB_VERSION);
 		return ebbi_cli_flush();
 	}
-	if (strcmp(argv[1], "run") == 0)
-		return ebbi_cli_run(argv + 1);
-	if (strcmp(argv[1], "report") == 0)
-		return ebbi_cli_report(argv + 1);
+#define EBB_VERB(name, arguments, summary) \
+	if (strcmp(argv[1], #name) == 0) \
+		return ebbi_cli_##name(argv + 1);
+#include "cli/flags.def"
+#undef EBB_VERB
 	return unknown_verb(argv[1]);
 }

@@ -15,6 +15,13 @@ static const struct flag run_flags[] = {
 #undef EBB_FLAG_run
 };
 
+static const struct flag profile_flags[] = {
+#define EBB_FLAG_profile(id, name, kind, value, preset, help, more) \
+	FLAG_ROW(profile_options, id, name, kind, value, preset, help, more)
+#include "cli/flags.def"
+#undef EBB_FLAG_profile
+};
+
 static const struct flag report_flags[] = {
 #define EBB_FLAG_report(id, name, kind, value, preset, help, more) \
 	FLAG_ROW(report_options, id, name, kind, value, preset, help, more)

@@ -25,6 +25,12 @@ struct run_options {
 #undef EBB_FLAG_run
 };
 
+struct profile_options {
+#define EBB_FLAG_profile(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
+#include "cli/flags.def"
+#undef EBB_FLAG_profile
+};
+
 struct report_options {
 #define EBB_FLAG_report(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
 #include "cli/flags.def"

@@ -88,7 +88,7 @@ static int deliver_json(const struct run_options *options)
 	if (error == 0 && options->json)
 		fputs(text, stdout);
 	if (error == 0 && options->save)
-		error = ebbi_save(options->save, text);
+		error = ebbi_save(options->save, text, strlen(text));
 	if (error != 0)
 		ebbi_cli_complain("%s: %s: the result was not saved", options->save ? options->save : "JSON",
 				  strerror(-error));

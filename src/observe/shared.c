@@ -65,23 +65,44 @@ static int same_file(pid_t pid, const struct found_library *found, int fd)
 	return memcmp(on_disk, mapped, sizeof(mapped)) == 0 ? 0 : -ESTALE;
 }
 
+static int open_same(pid_t pid, const struct found_library *found, const char *path, int *ret_fd)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int error;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESTALE : -errno;
+	error = same_file(pid, found, fd);
+	if (error != 0)
+		close(fd);
+	else
+		*ret_fd = fd;
+	return error;
+}
+
+/* The kernel writes paths as the process sees them from another mount namespace, as we do after a mere chroot. */
+static int open_library(pid_t pid, const struct found_library *found, int *ret_fd)
+{
+	char path[sizeof(found->path) + 32];
+	int error;
+
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, found->path);
+	error = open_same(pid, found, path, ret_fd);
+	return error == 0 || open_same(pid, found, found->path, ret_fd) != 0 ? error : 0;
+}
+
 /* The symbol's address as the file has it, less the address of the file's first byte. */
 static int symbol_offset(pid_t pid, const struct found_library *found, const char *name, uint64_t *ret_offset)
 {
-	char path[sizeof(found->path) + 32];
 	struct elf_symbol symbol;
 	struct elf_info info;
-	int fd, error;
-
-	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, found->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESTALE : -errno;
+	int fd;
 	struct elf_reader reader = {.read = ebbi_elf_read_fd, .context = &fd};
+	int error = open_library(pid, found, &fd);
 
-	error = same_file(pid, found, fd);
-	if (error == 0)
-		error = ebbi_elf_read(&reader, &info);
+	if (error != 0)
+		return error;
+	error = ebbi_elf_read(&reader, &info);
 	if (error == 0)
 		error = ebbi_elf_symbol(&reader, name, &symbol);
 	close(fd);

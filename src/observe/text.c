@@ -104,3 +104,39 @@ void ebbi_text_copy(const struct text *text, char *ret_copy, size_t size)
 	}
 	ret_copy[length] = 0;
 }
+
+/* Bytes of the character of UTF-8 that begins here; 0 when none does. NUL is no part of any. */
+static size_t character(const unsigned char *at)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t length = at[0] < 0x80   ? 1
+			: at[0] < 0xc2 ? 0
+			: at[0] < 0xe0 ? 2
+			: at[0] < 0xf0 ? 3
+			: at[0] < 0xf5 ? 4
+				       : 0;
+	uint32_t value = length > 1 ? at[0] & (0xffu >> (length + 1)) : at[0];
+
+	for (size_t i = 1; i < length; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+		value = value << 6 | (at[i] & 0x3f);
+	}
+	return length > 1 && (value < least[length] || value > 0x10ffff || value >> 11 == 0x1b) ? 0 : length;
+}
+
+void ebbi_text_clean(char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	size_t length = 1;
+
+	while (*at && (length = character(at)) > 0)
+		at += length;
+	for (char *each = text; *each; each++) {
+		/* 0x80 to 0x9f after 0xc2 are controls of their own, which a terminal may obey. */
+		if ((unsigned char)*each < ' ' || *each == 127 || (length == 0 && (unsigned char)*each >= 0x80))
+			*each = '?';
+		else if ((unsigned char)each[0] == 0xc2 && (unsigned char)each[1] < 0xa0)
+			each[0] = each[1] = '?';
+	}
+}

@@ -49,4 +49,10 @@ bool ebbi_text_word(struct text *text, struct text *ret_word);
 /* Copies at most size - 1 bytes and ends them with NUL; bytes below blank and DEL become '?'. */
 void ebbi_text_copy(const struct text *text, char *ret_copy, size_t size);
 
+/*
+ * Makes a string fit to be shown and written anywhere: control characters become '?', and so does every byte beyond
+ * ASCII when it is not UTF-8.
+ */
+void ebbi_text_clean(char *text);
+
 #endif

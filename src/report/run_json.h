@@ -27,6 +27,6 @@ json_t *ebbi_json_foreign(const char *text);
 
 /* Whether `path` can be written, before an hour is spent on what would go there. */
 int ebbi_save_check(const char *path);
-int ebbi_save(const char *path, const char *text);
+int ebbi_save(const char *path, const void *bytes, size_t length);
 
 #endif

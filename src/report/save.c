@@ -10,16 +10,16 @@
 
 #include "report/run_json.h"
 
-static int write_all(int fd, const char *text, size_t length)
+static int write_all(int fd, const char *bytes, size_t length)
 {
 	while (length > 0) {
-		ssize_t put = write(fd, text, length);
+		ssize_t put = write(fd, bytes, length);
 
 		if (put < 0 && errno == EINTR)
 			continue;
 		if (put < 0)
 			return -errno;
-		text += put;
+		bytes += put;
 		length -= (size_t)put;
 	}
 	return 0;
@@ -43,20 +43,20 @@ static int resolve(const char *path, char *ret_real, bool *ret_special)
 	return realpath(path, ret_real) ? 0 : -errno;
 }
 
-static int save_directly(const char *path, const char *text)
+static int save_directly(const char *path, const char *bytes, size_t length)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	int error;
 
 	if (fd < 0)
 		return -errno;
-	error = write_all(fd, text, strlen(text));
+	error = write_all(fd, bytes, length);
 	if (close(fd) != 0 && error == 0)
 		error = -errno;
 	return error;
 }
 
-static int save_beside(const char *path, const char *text)
+static int save_beside(const char *path, const char *bytes, size_t length)
 {
 	char temporary[PATH_MAX + 16];
 	mode_t mask = umask(0);
@@ -67,7 +67,7 @@ static int save_beside(const char *path, const char *text)
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	error = write_all(fd, text, strlen(text));
+	error = write_all(fd, bytes, length);
 	/* mkostemp makes it private; a result is an ordinary file. */
 	if (error == 0 && (fchmod(fd, 0666 & ~mask) != 0 || fsync(fd) != 0))
 		error = -errno;
@@ -95,7 +95,7 @@ int ebbi_save_check(const char *path)
 	return access(dirname(directory), W_OK | X_OK) == 0 ? 0 : -errno;
 }
 
-int ebbi_save(const char *path, const char *text)
+int ebbi_save(const char *path, const void *bytes, size_t length)
 {
 	char real[PATH_MAX];
 	bool special;
@@ -103,5 +103,5 @@ int ebbi_save(const char *path, const char *text)
 
 	if (error != 0)
 		return error;
-	return special ? save_directly(real, text) : save_beside(real, text);
+	return special ? save_directly(real, bytes, length) : save_beside(real, bytes, length);
 }

@@ -113,9 +113,11 @@ def help_goldens():
     for name, arguments in {
         "tests/golden/help.txt": ["--help"],
         "tests/golden/help-run.txt": ["run", "--help"],
+        "tests/golden/help-profile.txt": ["profile", "--help"],
         "tests/golden/help-report.txt": ["report", "--help"],
         "packaging/man/ebb.1": ["help", "--man"],
         "packaging/man/ebb-run.1": ["help", "--man", "run"],
+        "packaging/man/ebb-profile.1": ["help", "--man", "profile"],
         "packaging/man/ebb-report.1": ["help", "--man", "report"],
     }.items():
         golden(name, expect(ebb(*arguments), code=0, err_lines=0).out)

@@ -10,7 +10,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import lib  # noqa: E402
 
-MODULES = ["cases_arguments", "cases_measuring", "cases_processes", "cases_results", "cases_terminal"]
+MODULES = ["cases_arguments", "cases_measuring", "cases_processes", "cases_results", "cases_terminal",
+           "cases_profile"]
 
 
 def cases(groups):
@@ -23,7 +24,7 @@ def cases(groups):
 
 def main():
     groups = sys.argv[1:] or ["usage", "help", "short", "peak", "ready", "load", "tree", "signals", "preload",
-                              "output", "save", "json", "report", "terminal", "cost"]
+                              "output", "save", "json", "report", "terminal", "cost", "profile"]
     passed = failed = 0
     for name, case in cases(groups):
         try:
