@@ -1,7 +1,6 @@
 #include "observe/stacks.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -262,6 +261,20 @@ static int unite_functions(struct stacks *stacks)
 
 /* --- All of it --------------------------------------------------------------------------- */
 
+/* 1 - exp(-x) for x above 0: of a 2^-n of it by the series, then n times 1 - (1 - p)^2. libm would cost more than all of this file. */
+static double chance_of(double x)
+{
+	int halvings = 0;
+	double chance;
+
+	for (; x > 1.0 / 256 && halvings < 16; halvings++)
+		x /= 2;
+	chance = x > 1.0 / 256 ? 1 : x - x * x / 2 + x * x * x / 6;
+	for (; halvings > 0; halvings--)
+		chance *= 2 - chance;
+	return chance;
+}
+
 /*
  * A site whose objects have s bytes in the mean: each of them is sampled with p = 1 - exp(-s/R) and then counts for
  * 1/p. So n = objects * p samples are behind the estimate, and each adds s^2 (1-p) / p^2 to its variance.
@@ -282,7 +295,7 @@ static int estimate_errors(struct stacks *stacks)
 		if (site->live_objects == 0 || site->live_bytes == 0)
 			continue;
 		size = bytes / objects;
-		chance = profile->interval_bytes ? -expm1(-size / (double)profile->interval_bytes) : 1;
+		chance = profile->interval_bytes ? chance_of(size / (double)profile->interval_bytes) : 1;
 		stacks->samples[i] = objects * chance;
 		stacks->variance[i] = bytes * size * (1 - chance) / chance;
 	}

@@ -131,7 +131,8 @@ static void print_title(const struct table *table)
 	if (!heap->about.total)
 		fprintf(table->stream, ", standard error %s, from some %s samples",
 			figure(table, error, sqrt(heap->sum.variance)),
-			ebbi_format_count(count, (uint64_t)fmin(heap->sum.samples + 0.5, 1e18)));
+			ebbi_format_count(count,
+					  heap->sum.samples < 1e18 ? (uint64_t)(heap->sum.samples + 0.5) : UINT64_MAX));
 	snprintf(interval, sizeof(interval), "%.0f KiB", (double)heap->stacks->profile.interval_bytes / 1024);
 	fprintf(table->stream, "\none sample every %s in the mean; cum: with all that was called\n", interval);
 }
