@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -65,11 +66,23 @@ static int same_file(pid_t pid, const struct found_library *found, int fd)
 	return memcmp(on_disk, mapped, sizeof(mapped)) == 0 ? 0 : -ESTALE;
 }
 
-static int open_same(pid_t pid, const struct found_library *found, const char *path, int *ret_fd)
+/*
+ * Through the process's root. The kernel writes paths as from the root of its mount namespace, so the root of a process
+ * that changed it by chroot alone, which /proc/PID/root names the same way, stands before them.
+ */
+static int open_library(pid_t pid, const struct found_library *found, int *ret_fd)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int error;
+	char root[64], own[PATH_MAX], path[sizeof(found->path) + sizeof(root)];
+	const char *within = found->path;
+	ssize_t length;
+	int fd, error;
 
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	length = readlink(root, own, sizeof(own));
+	if (length > 1 && strncmp(within, own, (size_t)length) == 0 && within[length] == '/')
+		within += length;
+	snprintf(path, sizeof(path), "%s%s", root, within);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESTALE : -errno;
 	error = same_file(pid, found, fd);
@@ -78,17 +91,6 @@ static int open_same(pid_t pid, const struct found_library *found, const char *p
 	else
 		*ret_fd = fd;
 	return error;
-}
-
-/* The kernel writes paths as the process sees them from another mount namespace, as we do after a mere chroot. */
-static int open_library(pid_t pid, const struct found_library *found, int *ret_fd)
-{
-	char path[sizeof(found->path) + 32];
-	int error;
-
-	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, found->path);
-	error = open_same(pid, found, path, ret_fd);
-	return error == 0 || open_same(pid, found, found->path, ret_fd) != 0 ? error : 0;
 }
 
 /* The symbol's address as the file has it, less the address of the file's first byte. */

@@ -1,4 +1,5 @@
 /* The profile as two tables: by library, by function. */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -7,8 +8,8 @@
 /* So that all of it fits a terminal of 24 lines. */
 #define LIBRARY_ROWS 5
 #define FUNCTION_ROWS 11
-#define NAME_BYTES 1024
-#define FIGURES_WIDTH 37 /* before the name, with --bytes 6 more */
+/* Of a library's name beside a function's, the rest is for the latter. */
+#define LIBRARY_WIDTH 18
 
 struct table {
 	FILE *stream;
@@ -16,12 +17,20 @@ struct table {
 	const struct heap_text *text;
 };
 
-/* "libfoo" of "libfoo.so.1". */
-static int shown_length(const char *library)
+/* "libfoo" of "libfoo.so.1", "_json" of "_json.cpython-311-x86_64-linux-gnu.so"; at most NAME_MAX bytes. */
+static const char *shown_library(const char *library, char *ret_name)
 {
-	const char *end = strstr(library, ".so");
+	static const char *const endings[] = {".cpython-", ".abi3.so", ".so"};
+	size_t length = strlen(library);
 
-	return (int)(end && library[0] != '[' ? end - library : (ptrdiff_t)strlen(library));
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		const char *end = library[0] != '[' ? strstr(library, endings[i]) : NULL;
+
+		if (end && (size_t)(end - library) < length)
+			length = (size_t)(end - library);
+	}
+	snprintf(ret_name, NAME_MAX + 1, "%.*s", length < NAME_MAX ? (int)length : NAME_MAX, library);
+	return ret_name;
 }
 
 static const char *figure(const struct table *table, char *buffer, double bytes)
@@ -31,16 +40,16 @@ static const char *figure(const struct table *table, char *buffer, double bytes)
 	return buffer;
 }
 
-/* One line of figures; cum NULL: there is none. */
-static void print_figures(const struct table *table, const struct heap_sum *flat, const struct heap_sum *cum)
+/* The figures that begin a line, and their width; cum NULL: there is none. */
+static int print_figures(const struct table *table, const struct heap_sum *flat, const struct heap_sum *cum)
 {
 	char bytes[FORMAT_BYTES], error[FORMAT_BYTES], below[FORMAT_BYTES];
 	int width = table->text->bytes ? 12 : 9;
 	double whole = table->heap->sum.bytes;
 
-	fprintf(table->stream, "%*s %*s %4.0f %% %*s  ", width, figure(table, bytes, flat->bytes), width,
-		table->heap->about.total ? "-" : figure(table, error, sqrt(flat->variance)),
-		whole > 0 ? flat->bytes / whole * 100 : 0, width, cum ? figure(table, below, cum->bytes) : "");
+	return fprintf(table->stream, "%*s %*s %4.0f %% %*s  ", width, figure(table, bytes, flat->bytes), width,
+		       table->heap->about.total ? "-" : figure(table, error, sqrt(flat->variance)),
+		       whole > 0 ? flat->bytes / whole * 100 : 0, width, cum ? figure(table, below, cum->bytes) : "");
 }
 
 static void print_head(const struct table *table, const char *what)
@@ -74,26 +83,33 @@ static void print_name(const struct table *table, const char *name, int room)
 
 static void print_library(const struct table *table, const struct heap_row *row)
 {
-	const char *library = ebbi_stacks_library(table->heap->stacks, row->index);
+	char library[NAME_MAX + 1];
+	int width = print_figures(table, &row->flat, &row->cum);
 
-	print_figures(table, &row->flat, &row->cum);
-	fprintf(table->stream, "%.*s\n", shown_length(library), library);
+	print_name(table, shown_library(ebbi_stacks_library(table->heap->stacks, row->index), library),
+		   table->text->columns - width);
+	fputc('\n', table->stream);
 }
 
 static void print_function(const struct table *table, const struct heap_row *row)
 {
 	const struct stack_function *function = &table->heap->stacks->functions[row->index];
-	const char *library = ebbi_heap_library(table->heap, row->index);
-	int room = table->text->columns - FIGURES_WIDTH - (table->text->bytes ? 9 : 0);
+	char library[NAME_MAX + 1];
+	int room = table->text->columns - print_figures(table, &row->flat, &row->cum);
+	int length;
 
-	print_figures(table, &row->flat, &row->cum);
-	if (function->known)
-		room -= shown_length(library) + 3;
-	print_name(table, function->name, room);
-	if (function->known)
-		fprintf(table->stream, " %s(%.*s)%s", table->text->style.dim, shown_length(library), library,
-			table->text->style.off);
-	fputc('\n', table->stream);
+	if (!function->known) {
+		print_name(table, function->name, room);
+		fputc('\n', table->stream);
+		return;
+	}
+	length = (int)strlen(shown_library(ebbi_heap_library(table->heap, row->index), library));
+	if (length > LIBRARY_WIDTH)
+		length = LIBRARY_WIDTH;
+	print_name(table, function->name, room - length - 3);
+	fprintf(table->stream, " %s(", table->text->style.dim);
+	print_name(table, library, LIBRARY_WIDTH);
+	fprintf(table->stream, ")%s\n", table->text->style.off);
 }
 
 static void print_rows(const struct table *table, const char *what, const struct heap_row *rows, size_t count,
@@ -122,19 +138,20 @@ static void print_title(const struct table *table)
 {
 	const struct heap *heap = table->heap;
 	const struct style *style = &table->text->style;
-	const char *exact = table->text->bytes ? "" : " MiB";
-	char bytes[FORMAT_BYTES], error[FORMAT_BYTES], interval[FORMAT_BYTES], count[FORMAT_BYTES];
+	char bytes[FORMAT_BYTES], error[FORMAT_BYTES], count[FORMAT_BYTES];
 
-	fprintf(table->stream, "%s%s (process %d): %s%s %s%s", style->bold, heap->about.command, (int)heap->about.pid,
-		figure(table, bytes, heap->sum.bytes), exact, heap->about.total ? "allocated since its start" : "live",
-		style->off);
-	if (!heap->about.total)
-		fprintf(table->stream, ", standard error %s, from some %s samples",
-			figure(table, error, sqrt(heap->sum.variance)),
-			ebbi_format_count(count,
-					  heap->sum.samples < 1e18 ? (uint64_t)(heap->sum.samples + 0.5) : UINT64_MAX));
-	snprintf(interval, sizeof(interval), "%.0f KiB", (double)heap->stacks->profile.interval_bytes / 1024);
-	fprintf(table->stream, "\none sample every %s in the mean; cum: with all that was called\n", interval);
+	fprintf(table->stream, "%s%s (process %d): %s %s %s%s", style->bold, heap->about.command, (int)heap->about.pid,
+		figure(table, bytes, heap->sum.bytes), table->text->bytes ? "bytes" : "MiB",
+		heap->about.total ? "allocated since its start" : "live", style->off);
+	if (!heap->about.total) {
+		ebbi_format_count(count, heap->sum.samples < 1e18 ? (uint64_t)(heap->sum.samples + 0.5) : UINT64_MAX);
+		fprintf(table->stream, ", standard error %s\nsome %s samples, ",
+			figure(table, error, sqrt(heap->sum.variance)), count);
+	} else {
+		fputc('\n', table->stream);
+	}
+	fprintf(table->stream, "one every %.0f KiB in the mean; cum: with all that was called\n",
+		(double)heap->stacks->profile.interval_bytes / 1024);
 }
 
 void ebbi_heap_text(FILE *stream, const struct heap *heap, const struct heap_text *text)

@@ -82,7 +82,7 @@ def profile_nothing_yet():
 def profile_tables():
     with profiled() as pid:
         outcome = ebb("profile", pid)
-    expect(outcome, code=0, err_lines=0, out=r"^profiled \(process \d+\): 40\.0 MiB live, standard error 3\.9,")
+    expect(outcome, code=0, err_lines=0, out=r"^profiled \(process \d+\): 40\.0 MiB live, standard error 3\.9$")
     expect(outcome, out=r"^ +32\.0 +3\.9 +80 % +32\.0  inlined \(profiled\)$")
     expect(outcome, out=r"^ +8\.0 +0\.0 +20 % +8\.0  fill_cache \(profiled\)$")
 

@@ -144,7 +144,8 @@ TEST(text)
 	char *text = written(write_text);
 
 	REQUIRE(text);
-	CHECK(strstr(text, "ser<ver (process 7): 5.0 MiB live, standard error 3.8, from some 8 samples\n"));
+	CHECK(strstr(text,
+		     "ser<ver (process 7): 5.0 MiB live, standard error 3.8\nsome 8 samples, one every 512 KiB "));
 	CHECK(strstr(text, "      4.0       3.8   80 %       4.0  parse<a;b> (server)\n"));
 	CHECK(strstr(text, "      1.0       0.0   20 %       5.0  main (server)\n"));
 	CHECK(!strstr(text, "operator new"));
