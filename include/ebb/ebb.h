@@ -50,11 +50,11 @@ struct ebb_class {
 /* An account that the program opened. The limits are 0 when there are none. */
 struct ebb_account {
 	char name[32]; /* empty: ends the list */
-	uint64_t live_bytes;
-	uint64_t peak_bytes;
-	uint64_t limit_bytes;
-	uint64_t soft_limit_bytes;
-	uint64_t refusals; /* allocations that returned NULL at limit_bytes */
+	uint64_t live_bytes;       /* allocated and not freed */
+	uint64_t peak_bytes;       /* the most so far, with the free slots that threads kept at hand: at most 64 a class and thread */
+	uint64_t limit_bytes;      /* 0: none */
+	uint64_t soft_limit_bytes; /* 0: none */
+	uint64_t refusals;         /* allocations that returned NULL at limit_bytes */
 };
 
 /* Who allocated what is live: the program or a library, by samples. */
@@ -180,6 +180,55 @@ int ebb_off_pressure(ebb_pressure_callback *callback);
  * Errors: EINVAL, ENOSPC, and eventfd's.
  */
 int ebb_pressure_fd(unsigned level);
+
+/* --- Accounts ---------------------------------------------------------------------------- */
+
+/*
+ * An account is a named part of the program: whoever allocates while a thread is in it is counted there, until the block is
+ * freed, wherever that happens. Accounts have slabs of their own: one costs some 16 KiB, a page for each size class in use, and a page
+ * for each thread that uses it. A program without accounts pays nothing.
+ *
+ * Counted are whole blocks, as malloc_usable_size() says. What counts in no account: blocks made outside of
+ * all accounts, and by signal handlers that interrupted the allocator. realloc() leaves a block in its account.
+ */
+
+/*
+ * A new account, `name` being 1 to 31 printable ASCII characters. `limit_bytes`: allocations that would take it beyond
+ * fail with ENOMEM; 0 for no limit. Free slots that threads keep at hand are emptied before one fails. Returns its number, 1 to
+ * 32. There is no way to take an account away. Errors: EINVAL for the name, EEXIST, ENOSPC after 32, ENOMEM, ENOTSUP with
+ * EBB_CONF=hardened, EAGAIN in a signal handler that interrupted the allocator.
+ */
+int ebb_account_create(const char *name, size_t limit_bytes);
+
+/*
+ * New limits; 0 for none. The hard one as above; when the account passes the soft one a line on stderr says so, at most one a
+ * second. A limit below what the account has already takes nothing away. A large block may be up to a quarter longer
+ * than asked for, and the account as much above its limit. Errors: EINVAL for an account that does not exist.
+ */
+int ebb_account_limit(int account, size_t soft_bytes, size_t limit_bytes);
+
+/*
+ * The calling thread is in `account` from now on; 0: in none. Returns the one that it was in before, 0 or more, which is to be
+ * handed to the next call when the scope ends:
+ *
+ *     int before = ebb_account_enter(account);
+ *     ...
+ *     ebb_account_enter(before);
+ *
+ * Threads start in none. A signal handler that enters one must leave it before it returns. Costs some 10 ns, the first time in a
+ * thread some microseconds. Errors: -1 with EINVAL, ENOMEM, or EAGAIN in a handler that interrupted the allocator.
+ */
+int ebb_account_enter(int account);
+
+/* malloc(3) in `account`, wherever the thread is. Errors: NULL with ENOMEM, or EINVAL for an account that does not exist. */
+void *ebb_account_malloc(int account, size_t bytes);
+
+/*
+ * Fill *ret_account. `size_bytes` is sizeof(struct ebb_account) as the caller knows it. Exact when no thread is in the midst of
+ * an allocation; costs about 1 us plus 0.1 us a thread. Errors: EINVAL for an account that does not exist, a NULL, or a size
+ * smaller than the name.
+ */
+int ebb_account_figures(int account, struct ebb_account *ret_account, size_t size_bytes);
 
 /* Library version, a string such as "0.1.0"; static storage. Async-signal-safe. */
 const char *ebb_version(void);

@@ -11,6 +11,8 @@
 #include "heap/budget.h"
 #include "heap/guarded.h"
 #include "heap/hardened.h"
+#include "heap/account.h"
+#include "heap/fast.h"
 #include "heap/heap.h"
 #include "heap/inside.h"
 #include "platform/libc.h"
@@ -105,6 +107,45 @@ EBBI_EXPORT int ebb_off_pressure(ebb_pressure_callback *callback)
 EBBI_EXPORT int ebb_pressure_fd(unsigned level)
 {
 	return answer(ebbi_callbacks_add_descriptor(level));
+}
+
+EBBI_EXPORT int ebb_account_create(const char *name, size_t limit_bytes)
+{
+	return answer(ebbi_account_create(name, limit_bytes));
+}
+
+EBBI_EXPORT int ebb_account_limit(int account, size_t soft_bytes, size_t limit_bytes)
+{
+	return answer(ebbi_account_limit(account, soft_bytes, limit_bytes));
+}
+
+EBBI_EXPORT int ebb_account_enter(int account)
+{
+	return answer(ebbi_account_enter(account));
+}
+
+EBBI_EXPORT void *ebb_account_malloc(int account, size_t bytes)
+{
+	int before = ebb_account_enter(account);
+	void *block;
+
+	if (before < 0)
+		return NULL;
+	block = ebbi_fast_alloc(bytes);
+	(void)ebbi_account_enter(before);
+	return block;
+}
+
+EBBI_EXPORT int ebb_account_figures(int account, struct ebb_account *ret_account, size_t size_bytes)
+{
+	struct ebb_account figures = {0};
+
+	if (ret_account == NULL || size_bytes < sizeof(figures.name) || ebbi_snapshot_account(account, &figures) != 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	memcpy(ret_account, &figures, ebbi_min_size(size_bytes, sizeof(figures)));
+	return 0;
 }
 
 EBBI_EXPORT void malloc_stats(void)

@@ -3,7 +3,8 @@
  *
  * Owns: struct ebbi_cache, a control block that is never freed, and struct ebbi_shelf, the pages with
  * the slots themselves. Per size class a shelf has a stack of pointers, newest on top, and a
- * claim: a word of a slab's bitmap whose set bits are slots that belong to this cache.
+ * claim: a word of a slab's bitmap whose set bits are slots that belong to this cache. A shelf has slots of one set
+ * of bins (slabs/store.h); a cache has a shelf for each set that its owners used, each on a struct ebbi_stand.
  *
  * A shelf of zeros is a valid empty cache: no stack has room, so every first operation takes the
  * slow way, which sets the class up. So an idle shelf is given back to the kernel as it stands, and the
@@ -22,7 +23,7 @@
 
 #include "caches/handshake.h"
 #include "policy/cachesize.h"
-#include "slabs/bin.h"
+#include "slabs/store.h"
 
 /*
  * One size class; 32 bytes, two to a cache line.
@@ -81,9 +82,25 @@ unsigned ebbi_rack_places(const struct ebbi_rack *rack, unsigned size_class);
 /* Bytes in its free slots. */
 size_t ebbi_rack_bytes(const struct ebbi_rack *rack, unsigned size_class);
 
+/* A shelf, and whose slots are on it. */
+struct ebbi_stand {
+	struct ebbi_shelf *shelf; /* set at birth */
+	struct ebbi_set *set;     /* set at birth */
+	struct ebbi_stand *next;  /* of the same cache; release when one is added, acquire when they are walked */
+	size_t grown_bytes;       /* contents: what its stacks can hold beyond their first size */
+	unsigned taker;           /* the cache's number: see struct ebbi_taking */
+	uint64_t entry;           /* what ebbi_entry_bin() says of class 0 of its set; set at birth */
+};
+
+/* It has the slots that this slab's entry is of. */
+static inline bool ebbi_stand_is_for(const struct ebbi_stand *stand, uint64_t entry)
+{
+	return (entry & EBBI_ENTRY_BIN & ~EBBI_ENTRY_CLASS) == stand->entry;
+}
+
 struct ebbi_cache {
 	struct ebbi_handshake handshake;
-	struct ebbi_shelf *shelf;     /* set at birth */
+	struct ebbi_stand home;       /* of the first set; the others follow it */
 	struct ebbi_cache *next;      /* all caches; set at birth */
 	struct ebbi_cache *next_free; /* caches without an owner; guarded by the registry's lock */
 	bool owned;                   /* guarded by the registry's lock */
@@ -91,7 +108,6 @@ struct ebbi_cache {
 	uint16_t number;              /* counts caches, and starts anew after the last: set at birth */
 	uint32_t touched_looks;       /* relaxed: looks since it was emptied that found it touched */
 	const void *owner_at;         /* a place in the owner's thread-local memory: its stack is beside it; relaxed */
-	size_t grown_bytes;           /* contents: what its stacks can hold beyond their first size */
 } __attribute__((aligned(EBBI_CACHE_LINE)));
 
 /* What all caches share. */
@@ -104,20 +120,33 @@ struct ebbi_cache_pool {
 /* Bytes of a shelf, a multiple of the kernel's page. */
 size_t ebbi_shelf_bytes(size_t page_bytes);
 
-/* One slot of the class for the program: from the cache or, through a refill, from the bin. */
-void *ebbi_cache_take(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class);
+/* One slot of the class for the program: from the shelf or, through a refill, from the bin. */
+void *ebbi_stand_take(struct ebbi_cache_pool *pool, struct ebbi_stand *stand, unsigned size_class);
 
 /* The program is done with a slot. Returns the bytes that went back to the bin, or that the stack grew by. */
-size_t ebbi_cache_put(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, unsigned size_class, void *slot);
+size_t ebbi_stand_put(struct ebbi_cache_pool *pool, struct ebbi_stand *stand, unsigned size_class, void *slot);
 
-/* The pointer is on this cache's stack or in its claim. */
-bool ebbi_cache_holds(const struct ebbi_cache *cache, unsigned size_class, const void *slot);
+/* The pointer is on this stack or in this claim. */
+bool ebbi_stand_holds(const struct ebbi_stand *stand, unsigned size_class, const void *slot);
 
-/* Everything back to the bins. Returns the bytes. */
+/* The cache's stand for this set, or NULL. The contents' owner, or whoever only reads. */
+static inline struct ebbi_stand *ebbi_cache_stand(struct ebbi_cache *cache, const struct ebbi_set *set)
+{
+	struct ebbi_stand *stand = &cache->home;
+
+	while (stand != NULL && stand->set != set)
+		stand = ebbi_load_acquire(&stand->next); /* partner: ebbi_cache_add_stand */
+	return stand;
+}
+
+/* One more, empty, by whoever may touch the contents. NULL when there is no memory. */
+struct ebbi_stand *ebbi_cache_add_stand(struct ebbi_cache_pool *pool, struct ebbi_cache *cache, struct ebbi_set *set);
+
+/* Everything back to the bins, of all stands. Returns the bytes. */
 size_t ebbi_cache_drain(struct ebbi_cache_pool *pool, struct ebbi_cache *cache);
 
 /* Bytes in free slots, per class slots into ret_slots (may be NULL); racy when the caller is not inside. */
-size_t ebbi_cache_held_bytes(const struct ebbi_cache *cache, uint32_t ret_slots[EBBI_CLASSES]);
+size_t ebbi_stand_held_bytes(const struct ebbi_stand *stand, uint32_t ret_slots[EBBI_CLASSES]);
 
 /* Ends the process when an invariant does not hold; the caller is inside. */
 void ebbi_shelf_check(const struct ebbi_shelf *shelf);

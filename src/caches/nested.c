@@ -3,7 +3,7 @@
 void *ebbi_nested_take(struct ebbi_cache *cache)
 {
 	for (unsigned i = EBBI_SPARES_MOST; i-- > 0;) {
-		void **spare = &cache->shelf->spares[i];
+		void **spare = &cache->home.shelf->spares[i];
 		void *page = ebbi_load_relaxed(spare);
 
 		/* A handler of this handler may have been quicker: then the exchange finds nothing. */
@@ -23,7 +23,7 @@ bool ebbi_nested_keep(struct ebbi_cache *cache, void *block, uint64_t entry)
 	if (ebbi_entry_kind(entry) != EBBI_KIND_NESTED || ebbi_entry_run_pages(entry) != 1)
 		return false;
 	for (unsigned i = 0; i < EBBI_SPARES_MOST; i++) {
-		void **spare = &cache->shelf->spares[i];
+		void **spare = &cache->home.shelf->spares[i];
 
 		/* Only we fill places; a handler may empty others meanwhile. */
 		if (ebbi_load_relaxed(spare) != NULL)
@@ -40,7 +40,7 @@ unsigned ebbi_nested_count(const struct ebbi_cache *cache)
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < EBBI_SPARES_MOST; i++)
-		count += ebbi_load_relaxed(&cache->shelf->spares[i]) != NULL;
+		count += ebbi_load_relaxed(&cache->home.shelf->spares[i]) != NULL;
 	return count;
 }
 

@@ -40,11 +40,12 @@ static struct ebbi_cache *cache_create(struct ebbi_registry *registry)
 
 	if (cache == NULL)
 		return NULL;
-	cache->shelf = ebbi_meta_area(meta, shelf_bytes(registry));
-	if (cache->shelf == NULL) {
+	cache->home.shelf = ebbi_meta_area(meta, shelf_bytes(registry));
+	if (cache->home.shelf == NULL) {
 		ebbi_meta_free(meta, cache, sizeof(struct ebbi_cache));
 		return NULL;
 	}
+	cache->home.set = &registry->pool.store->home;
 	ebbi_handshake_init(&cache->handshake, registry->standing_stop);
 	return cache;
 }
@@ -71,6 +72,7 @@ struct ebbi_cache *ebbi_registry_adopt(struct ebbi_registry *registry)
 	ebbi_counter_add(&registry->owned, 1u);
 	cache->next = registry->all;
 	cache->number = cache->next == NULL ? 0 : (uint16_t)(cache->next->number + 1u);
+	cache->home.taker = cache->number;
 	ebbi_store_release(&registry->all, cache); /* partner: every walk over all caches */
 	ebbi_lock_release(&registry->lock);
 	return cache;
@@ -99,6 +101,18 @@ void ebbi_registry_free_large(struct ebbi_registry *registry, struct ebbi_cache 
 		ebbi_large_free(registry->large, block, entry);
 }
 
+/* To the shelf of its set, or straight to its bin where there is none. */
+static void free_slot(struct ebbi_registry *registry, struct ebbi_cache *cache, void *slot, uint64_t entry)
+{
+	struct ebbi_bin *bin = ebbi_store_bin(registry->pool.store, entry);
+	struct ebbi_stand *stand = ebbi_cache_stand(cache, bin->set);
+
+	if (stand != NULL)
+		(void)ebbi_stand_put(&registry->pool, stand, bin->size_class, slot);
+	else
+		ebbi_bin_give(registry->pool.store, bin, &slot, 1);
+}
+
 void ebbi_registry_free_deferred(struct ebbi_registry *registry, struct ebbi_cache *cache)
 {
 	void *object = ebbi_handshake_deferred_take(&cache->handshake);
@@ -110,7 +124,7 @@ void ebbi_registry_free_deferred(struct ebbi_registry *registry, struct ebbi_cac
 		if (registry->free_deferred != NULL)
 			registry->free_deferred(cache, object);
 		else if (ebbi_entry_kind(entry) < EBBI_CLASSES)
-			(void)ebbi_cache_put(&registry->pool, cache, ebbi_entry_kind(entry), object);
+			free_slot(registry, cache, object, entry);
 		else
 			ebbi_registry_free_large(registry, cache, object, entry);
 		ebbi_fetch_add_relaxed(&registry->deferred_frees, 1);
@@ -118,16 +132,41 @@ void ebbi_registry_free_deferred(struct ebbi_registry *registry, struct ebbi_cac
 	}
 }
 
+/* Bytes of one of a cache's shelves. */
+static size_t bytes_of_shelf(const struct ebbi_registry *registry, const struct ebbi_stand *stand)
+{
+	size_t bytes = shelf_bytes(registry);
+
+	return ebbi_set_is_counted(stand->set) ? bytes - registry->more_bytes : bytes;
+}
+
+static void purge_shelves(const struct ebbi_registry *registry, struct ebbi_cache *cache)
+{
+	const struct ebbi_vm *vm = registry->pool.store->pages.vm;
+
+	for (struct ebbi_stand *stand = &cache->home; stand != NULL; stand = stand->next)
+		(void)vm->purge(stand->shelf, bytes_of_shelf(registry, stand));
+}
+
+/* What they held is never handed out again. */
+static void forget_shelves(struct ebbi_registry *registry, struct ebbi_cache *cache)
+{
+	for (struct ebbi_stand *stand = &cache->home; stand != NULL; stand = stand->next) {
+		memset(stand->shelf, 0, sizeof(struct ebbi_shelf));
+		ebbi_fetch_sub_relaxed(&registry->pool.grown_bytes, stand->grown_bytes);
+		stand->grown_bytes = 0;
+	}
+	memset((char *)cache->home.shelf + shelf_bytes(registry) - registry->more_bytes, 0, registry->more_bytes);
+}
+
 /* The cache is stopped and its owner out. */
 static void empty(struct ebbi_registry *registry, struct ebbi_cache *cache)
 {
-	const struct ebbi_store *store = registry->pool.store;
-
 	ebbi_registry_free_deferred(registry, cache);
 	(void)ebbi_cache_drain(&registry->pool, cache);
 	ebbi_nested_release(registry, cache);
 	if (!registry->keep_shelves)
-		(void)store->pages.vm->purge(cache->shelf, shelf_bytes(registry));
+		purge_shelves(registry, cache);
 	ebbi_store_relaxed(&cache->drained, true);
 	ebbi_store_relaxed(&cache->touched_looks, 0);
 	ebbi_fetch_add_relaxed(&registry->drained, 1);
@@ -302,12 +341,8 @@ void ebbi_registry_fork_child(struct ebbi_registry *registry, struct ebbi_cache 
 		if (cache == own)
 			continue;
 		if (!ebbi_handshake_is_quiet(&cache->handshake)) {
-			/* Caught inside: what it held is never handed out again. */
-			memset(cache->shelf, 0, sizeof(struct ebbi_shelf));
-			memset((char *)cache->shelf + shelf_bytes(registry) - registry->more_bytes, 0,
-			       registry->more_bytes);
-			ebbi_fetch_sub_relaxed(&registry->pool.grown_bytes, cache->grown_bytes);
-			cache->grown_bytes = 0;
+			/* Caught inside. */
+			forget_shelves(registry, cache);
 			registry->lost++;
 		}
 		cache->owned = false;

@@ -218,19 +218,10 @@ bool ebbi_budget_has_room_again(size_t bytes)
 	return ebbi_budget_has_room(bytes);
 }
 
-/* True once in a while. */
-static bool take_turn(uint64_t *last_ns, uint64_t every_ns)
-{
-	uint64_t now_ns = ebbi_clock_now_ns();
-	uint64_t last = ebbi_load_relaxed(last_ns);
-
-	return (last == 0 || now_ns - last >= every_ns) && ebbi_cas_relaxed(last_ns, &last, now_ns);
-}
-
 static void say(size_t bytes)
 {
-	if (ebbi_heap.explain != NULL && take_turn(&budget.said_ns, SAY_EVERY_NS))
-		ebbi_heap.explain(bytes);
+	if (ebbi_heap.explain != NULL && ebbi_clock_turn_try(&budget.said_ns, SAY_EVERY_NS))
+		ebbi_heap.explain(bytes, /* account= */ 0);
 }
 
 /* Call everybody. What they freed is found by the second try, which reclaims it. */
@@ -238,7 +229,7 @@ static bool ask_program(void)
 {
 	size_t live = ebbi_heap_live_pages();
 
-	if (!take_turn(&budget.asked_ns, ASK_EVERY_NS) || !ebbi_callbacks_call(EBBI_PRESSURE_FULL, /* all= */ true))
+	if (!ebbi_clock_turn_try(&budget.asked_ns, ASK_EVERY_NS) || !ebbi_callbacks_call(EBBI_PRESSURE_FULL, /* all= */ true))
 		return false;
 	if (ebbi_heap_live_pages() < live)
 		ebbi_store_relaxed(&budget.asked_ns, 0);

@@ -23,10 +23,11 @@ void *ebbi_heap_alloc_seen(size_t bytes, uint32_t seen);
 /* Inside, and the cache has no slot of this class. Comes out. */
 void *ebbi_heap_refill(unsigned size_class);
 
-void ebbi_heap_free_slow(void *block);
+/* The page's entry is none of an ordinary slab, or the thread has no cache. */
+void ebbi_heap_free_slow(void *block, uint64_t entry);
 void ebbi_heap_free_seen(void *block, uint32_t seen);
 /* The same for a free that says how long the block is, which only a hardened heap compares. */
-void ebbi_heap_free_sized_slow(void *block, size_t said_bytes);
+void ebbi_heap_free_sized_slow(void *block, uint64_t entry, size_t said_bytes);
 void ebbi_heap_free_sized_seen(void *block, size_t said_bytes, uint32_t seen);
 /* Inside, and the block cannot simply be pushed: no room, or something is wrong with it. Comes out. */
 void ebbi_heap_spill(void *block, uint64_t entry);
@@ -71,24 +72,37 @@ static inline __attribute__((always_inline)) void *ebbi_fast_alloc(size_t bytes)
 	return slot;
 }
 
+/* By a thread that is inside: onto the rack, if there is a place and nothing is wrong with the block. */
+static inline __attribute__((always_inline)) bool ebbi_fast_push_try(struct ebbi_shelf *shelf, void *block,
+								      uint64_t entry)
+{
+	struct ebbi_rack *rack = ebbi_fast_rack(shelf, entry & EBBI_ENTRY_CLASS);
+	size_t top = rack->top;
+
+	/* Rack 0, of NULL and of what is not ours, is never set up: it has no place, so it spills. */
+	if (EBBI_UNLIKELY(top >= rack->end ||
+			  !ebbi_slot_starts_at(rack->magic, ebbi_entry_slab_offset(entry, (uintptr_t)block)) ||
+			  rack->hot == block))
+		return false;
+	ebbi_rack_push(shelf, rack, top, block);
+	return true;
+}
+
 /* `sized` is a constant: a sized free differs in whom it calls when it leaves the short way. */
 static inline __attribute__((always_inline)) void ebbi_fast_free_either(void *block, bool sized, size_t said_bytes)
 {
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
-	struct ebbi_shelf *shelf = ebbi_thread_self.shelf;
+	struct ebbi_shelf *shelf = ebbi_thread_self.home;
 	uint64_t entry = ebbi_pagemap_get((uintptr_t)block);
-	struct ebbi_rack *rack;
 	uint32_t seen;
-	size_t top;
 
 	if (EBBI_UNLIKELY((entry & EBBI_ENTRY_LOW) != 0 || cache == NULL)) {
 		if (sized)
-			ebbi_heap_free_sized_slow(block, said_bytes);
+			ebbi_heap_free_sized_slow(block, entry, said_bytes);
 		else
-			ebbi_heap_free_slow(block);
+			ebbi_heap_free_slow(block, entry);
 		return;
 	}
-	rack = ebbi_fast_rack(shelf, entry & EBBI_ENTRY_CLASS);
 	seen = ebbi_handshake_enter(&cache->handshake);
 	if (EBBI_UNLIKELY(!ebbi_seen_clear(seen))) {
 		if (sized)
@@ -97,15 +111,10 @@ static inline __attribute__((always_inline)) void ebbi_fast_free_either(void *bl
 			ebbi_heap_free_seen(block, seen);
 		return;
 	}
-	top = rack->top;
-	/* Rack 0, of NULL and of what is not ours, is never set up: it has no place, so it spills. */
-	if (EBBI_UNLIKELY(top >= rack->end ||
-			  !ebbi_slot_starts_at(rack->magic, ebbi_entry_slab_offset(entry, (uintptr_t)block)) ||
-			  rack->hot == block)) {
+	if (EBBI_UNLIKELY(!ebbi_fast_push_try(shelf, block, entry))) {
 		ebbi_heap_spill(block, entry);
 		return;
 	}
-	ebbi_rack_push(shelf, rack, top, block);
 	ebbi_handshake_leave(&cache->handshake);
 }
 

@@ -21,8 +21,8 @@ void ebbi_heap_fork_prepare(void)
 		return;
 	}
 	ebbi_lock_acquire(&store->pages.purge_lock);
-	for (unsigned size_class = 0; size_class < EBBI_CLASSES; size_class++)
-		ebbi_lock_acquire_group(&store->bins[size_class].lock);
+	for (struct ebbi_bin *bin = NULL; (bin = ebbi_store_next_bin(store, bin)) != NULL;)
+		ebbi_lock_acquire_group(&bin->lock);
 	ebbi_lock_acquire(&store->pages.grow_lock);
 	ebbi_lock_acquire(&store->pages.lock);
 	ebbi_lock_acquire_group(&ebbi_heap.large.lock);
@@ -46,8 +46,8 @@ static void release(void)
 	ebbi_lock_release(&ebbi_heap.large.lock);
 	ebbi_lock_release(&store->pages.lock);
 	ebbi_lock_release(&store->pages.grow_lock);
-	for (unsigned size_class = EBBI_CLASSES; size_class-- > 0;)
-		ebbi_lock_release(&store->bins[size_class].lock);
+	for (struct ebbi_bin *bin = NULL; (bin = ebbi_store_next_bin(store, bin)) != NULL;)
+		ebbi_lock_release(&bin->lock);
 	ebbi_lock_release(&store->pages.purge_lock);
 }
 

@@ -39,7 +39,7 @@ static void *take_from_bin(unsigned size_class)
 	struct ebbi_taking taking = {.wanted = 1};
 	char *slot;
 
-	if (ebbi_bin_take(&ebbi_heap.store, size_class, &taking) != 0)
+	if (ebbi_bin_take(&ebbi_heap.store, &ebbi_heap.store.home.bins[size_class], &taking) != 0)
 		return NULL;
 	slot = taking.base + ebbi_bit_lowest(taking.bits) * (size_t)ebbi_sizes[size_class].bytes;
 	ebbi_quarantine_check(slot, size_class);
@@ -182,7 +182,7 @@ static inline __attribute__((always_inline)) void free_inside(struct ebbi_cache 
 			ebbi_scavenger_note(cache, given);
 		return;
 	}
-	ebbi_bin_give(&ebbi_heap.store, size_class, &block, 1);
+	ebbi_bin_give(&ebbi_heap.store, &ebbi_heap.store.home.bins[size_class], &block, 1);
 	ebbi_scavenger_note(NULL, ebbi_sizes[size_class].bytes);
 }
 

@@ -114,9 +114,10 @@ void ebbi_heap_check(void)
 
 	if (cache == NULL || ebbi_heap_enter(cache) == EBBI_NESTED)
 		return;
-	ebbi_shelf_check(cache->shelf);
-	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
-		ebbi_bin_check(&ebbi_heap.store, size_class);
+	for (struct ebbi_stand *stand = &cache->home; stand != NULL; stand = stand->next)
+		ebbi_shelf_check(stand->shelf);
+	for (struct ebbi_bin *bin = NULL; (bin = ebbi_store_next_bin(&ebbi_heap.store, bin)) != NULL;)
+		ebbi_bin_check(bin);
 	ebbi_pages_check(&ebbi_heap.store.pages);
 	ebbi_meta_check(&ebbi_heap.store.meta);
 	ebbi_handshake_leave(&cache->handshake);

@@ -25,8 +25,9 @@ struct ebbi_heap {
 	struct ebbi_registry registry;
 	struct ebbi_config config; /* set at boot */
 	void (*publish)(void);     /* set at boot by stats/, may be NULL: called after each look */
-	/* Set at boot by stats/, may be NULL: says on stderr that `bytes` were refused at the budget's line; 0: that it was passed. */
-	void (*explain)(size_t bytes);
+	/* Set at boot by stats/, may be NULL: says on stderr that `bytes` were refused at the limit of `account`, or, of 0, at the
+	 * budget's line; 0 bytes: that it was passed. */
+	void (*explain)(size_t bytes, int account);
 	uint64_t nested_allocations;  /* relaxed */
 	uint64_t refused_allocations; /* relaxed */
 	uint32_t features_off;        /* relaxed: EBB_OFF_* */
@@ -46,7 +47,9 @@ static inline size_t ebbi_heap_live_pages(void)
  */
 struct ebbi_thread {
 	struct ebbi_cache *cache;
-	struct ebbi_shelf *shelf; /* cache->shelf, to save the fast path a load */
+	struct ebbi_shelf *shelf; /* stand->shelf: where malloc takes from */
+	struct ebbi_shelf *home;  /* cache->home.shelf: where free puts what belongs to no account */
+	struct ebbi_stand *stand; /* of the account that the thread is in: heap/account.h */
 	unsigned exit_rounds;     /* of thread-specific destructors seen */
 	unsigned nested_forks;    /* forks of handlers within a prepared fork or within the allocator */
 	uint8_t early;            /* operations without a cache so far, see heap/inside.h */

@@ -34,6 +34,8 @@ void ebbi_thread_at_exit(void *cache)
 	ebbi_signals_block(&mask);
 	ebbi_thread_self.cache = NULL;
 	ebbi_thread_self.shelf = NULL;
+	ebbi_thread_self.home = NULL;
+	ebbi_thread_self.stand = NULL;
 	ebbi_thread_self.ended = true;
 	ebbi_registry_leave(&ebbi_heap.registry, cache);
 	ebbi_signals_restore(&mask);
@@ -55,7 +57,9 @@ struct ebbi_cache *ebbi_thread_cache(void)
 		cache = ebbi_registry_adopt(&ebbi_heap.registry);
 		if (cache != NULL) {
 			ebbi_store_relaxed(&cache->owner_at, (const void *)self);
-			self->shelf = cache->shelf;
+			self->shelf = cache->home.shelf;
+			self->home = cache->home.shelf;
+			self->stand = &cache->home;
 			self->cache = cache;
 			/* May allocate in a program with many keys: from the cache that is there now. */
 			if (exit_key_made)

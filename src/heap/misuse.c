@@ -62,7 +62,7 @@ uint64_t ebbi_misuse_judge(const char *what, const void *block)
 	unsigned kind = ebbi_entry_kind(entry);
 
 	if (EBBI_LIKELY(kind - 1u < EBBI_CLASSES - 1u)) {
-		uint32_t offset = ebbi_entry_slab_offset(entry, address);
+		uint32_t offset = ebbi_entry_slab_offset(ebbi_entry_plain(entry), address);
 		unsigned index = ebbi_slot_index(kind, offset);
 		uint32_t start = index * ebbi_sizes[kind].bytes;
 
@@ -78,13 +78,16 @@ uint64_t ebbi_misuse_judge(const char *what, const void *block)
 	return entry;
 }
 
-void ebbi_misuse_check_live(const char *what, const struct ebbi_cache *cache, const void *block, uint64_t entry)
+void ebbi_misuse_check_live(const char *what, struct ebbi_cache *cache, const void *block, uint64_t entry)
 {
 	unsigned size_class = ebbi_entry_kind(entry);
+	const struct ebbi_stand *stand = NULL;
 
 	if (size_class >= EBBI_CLASSES)
 		return;
-	if ((cache != NULL && ebbi_cache_holds(cache, size_class, block)) ||
+	if (cache != NULL)
+		stand = ebbi_cache_stand(cache, ebbi_store_bin(&ebbi_heap.store, entry)->set);
+	if ((stand != NULL && ebbi_stand_holds(stand, size_class, block)) ||
 	    ebbi_bin_slot_is_free(&ebbi_heap.store, entry, block))
 		ebbi_report_free_slot(what, block, ebbi_sizes[size_class].bytes);
 }

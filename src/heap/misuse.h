@@ -14,12 +14,12 @@
 uint64_t ebbi_misuse_judge(const char *what, const void *block);
 
 /* check:full: ends the process when the slot is free in its slab or in `cache` (may be NULL). The caller is inside. */
-void ebbi_misuse_check_live(const char *what, const struct ebbi_cache *cache, const void *block, uint64_t entry);
+void ebbi_misuse_check_live(const char *what, struct ebbi_cache *cache, const void *block, uint64_t entry);
 
 /* Bytes of the block that this entry of its first page says. */
 static inline size_t ebbi_misuse_block_bytes(uint64_t entry)
 {
-	if (EBBI_LIKELY((entry & EBBI_ENTRY_LOW) == 0))
+	if (EBBI_LIKELY((entry & EBBI_ENTRY_LOW) == 0) || ebbi_entry_is_counted(entry))
 		return ebbi_sizes[(entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT].bytes;
 	return ebbi_entry_run_pages(entry) << EBBI_PAGE_SHIFT;
 }

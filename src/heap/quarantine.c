@@ -67,7 +67,7 @@ static __attribute__((noinline)) bool refill(struct ebbi_cache *cache, struct eb
 	/* No room for pointers: the answer is a claim. A large step: the more slots, the wider the choice. */
 	struct ebbi_taking taking = {.wanted = ebbi_policy_claim(bytes, 4), .taker = cache->number};
 
-	if (ebbi_bin_take(&ebbi_heap.store, size_class, &taking) != 0)
+	if (ebbi_bin_take(&ebbi_heap.store, &ebbi_heap.store.home.bins[size_class], &taking) != 0)
 		return false;
 	if (bytes <= TOUCH_AT_ONCE)
 		touch_pages(taking.bits, taking.base, bytes);
@@ -134,7 +134,7 @@ static size_t give(struct ebbi_quarantine *quarantine, unsigned size_class, unsi
 
 		for (unsigned i = 0; check && i < here; i++)
 			ebbi_quarantine_check(ring[head + i], size_class);
-		ebbi_bin_give(&ebbi_heap.store, size_class, ring + head, here);
+		ebbi_bin_give(&ebbi_heap.store, &ebbi_heap.store.home.bins[size_class], ring + head, here);
 		waiting->head = (uint8_t)(waiting->head + here);
 		ebbi_store_relaxed(&waiting->count, (uint8_t)(waiting->count - here));
 		left -= here;
@@ -182,7 +182,7 @@ size_t ebbi_quarantine_drain(struct ebbi_cache *cache)
 		if (waiting->bits == 0)
 			continue;
 		given += ebbi_bit_count(waiting->bits) * (size_t)ebbi_sizes[size_class].bytes;
-		ebbi_bin_give_bits(&ebbi_heap.store, size_class, waiting->bits, waiting->base);
+		ebbi_bin_give_bits(&ebbi_heap.store, &ebbi_heap.store.home.bins[size_class], waiting->bits, waiting->base);
 		ebbi_store_relaxed(&waiting->bits, (uint64_t)0);
 	}
 	return given;

@@ -55,7 +55,7 @@ extern EBBI_OWN size_t ebbi_quarantine_offset;
 
 static inline struct ebbi_quarantine *ebbi_quarantine_of(const struct ebbi_cache *cache)
 {
-	return (struct ebbi_quarantine *)((uintptr_t)cache->shelf + ebbi_quarantine_offset);
+	return (struct ebbi_quarantine *)((uintptr_t)cache->home.shelf + ebbi_quarantine_offset);
 }
 
 /* The ways out of the short way, below: no slot to take, no room to put one. */

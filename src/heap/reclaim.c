@@ -42,8 +42,8 @@ static size_t give_everything(struct ebbi_cache *own)
 	if (own != NULL)
 		(void)ebbi_cache_drain(&ebbi_heap.registry.pool, own);
 	(void)ebbi_registry_sweep(&ebbi_heap.registry, EBBI_SWEEP_ALL, own);
-	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
-		(void)ebbi_bin_purge(store, size_class, /* everything= */ true, &left);
+	for (struct ebbi_bin *bin = NULL; (bin = ebbi_store_next_bin(store, bin)) != NULL;)
+		(void)ebbi_bin_purge(store, bin, /* everything= */ true, &left);
 	given += ebbi_large_purge(&ebbi_heap.large, /* everything= */ true, &left);
 	live_after = ebbi_heap_live_pages();
 	given += ebbi_pages_release(&store->pages);

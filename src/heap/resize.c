@@ -1,6 +1,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "heap/account.h"
 #include "heap/budget.h"
 #include "heap/fast.h"
 #include "heap/hardened.h"
@@ -93,9 +94,9 @@ static __attribute__((noinline)) void *resize_slow(void *block, size_t bytes)
 	if (bytes > have && bytes > EBBI_SMALL_MOST && bytes <= PTRDIFF_MAX &&
 	    ebbi_budget_has_room(have + have / HEADROOM_PART))
 		wanted = ebbi_max_size(bytes, have + have / HEADROOM_PART);
-	moved = ebbi_fast_alloc(wanted);
+	moved = ebbi_account_alloc(entry, wanted);
 	if (moved == NULL && wanted > bytes)
-		moved = ebbi_fast_alloc(bytes);
+		moved = ebbi_account_alloc(entry, bytes);
 	if (moved == NULL)
 		return bytes <= have ? block : NULL;
 	memcpy(moved, block, ebbi_min_size(have, bytes));
@@ -103,10 +104,10 @@ static __attribute__((noinline)) void *resize_slow(void *block, size_t bytes)
 	return moved;
 }
 
-/* A slot of `have` bytes that is too small, or far too large. */
+/* A slot of `have` bytes, of no account, that is too small or far too large. */
 static __attribute__((noinline)) void *move_slot(void *block, size_t have, size_t bytes)
 {
-	void *moved = ebbi_fast_alloc(bytes);
+	void *moved = ebbi_account_alloc(/* entry= */ 0, bytes);
 
 	if (EBBI_UNLIKELY(moved == NULL))
 		return bytes <= have ? block : NULL;

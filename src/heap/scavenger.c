@@ -88,8 +88,8 @@ static size_t look(struct ebbi_cache *own, enum ebbi_sweep which, bool everythin
 		struct answers before = answers_now();
 		size_t runs_left;
 
-		for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
-			purged += ebbi_bin_purge(store, size_class, everything, &left);
+		for (struct ebbi_bin *bin = NULL; (bin = ebbi_store_next_bin(store, bin)) != NULL;)
+			purged += ebbi_bin_purge(store, bin, everything, &left);
 		purged += ebbi_large_purge(&ebbi_heap.large, everything, &left);
 		purged += ebbi_pages_purge(&store->pages, everything, &runs_left);
 		left += runs_left;
@@ -145,9 +145,9 @@ static struct ebbi_decay_sample sample(void)
 	ebbi_lock_acquire(&ebbi_heap.store.pages.lock);
 	now.owed_pages += ebbi_heap.store.pages.dirty_pages;
 	ebbi_lock_release(&ebbi_heap.store.pages.lock);
-	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
-		now.operations += ebbi_load_relaxed(&ebbi_heap.store.bins[size_class].refills);
-		now.refault_pages += ebbi_load_relaxed(&ebbi_heap.store.bins[size_class].refault_pages);
+	for (struct ebbi_bin *bin = NULL; (bin = ebbi_store_next_bin(&ebbi_heap.store, bin)) != NULL;) {
+		now.operations += ebbi_load_relaxed(&bin->refills);
+		now.refault_pages += ebbi_load_relaxed(&bin->refault_pages);
 	}
 	return now;
 }

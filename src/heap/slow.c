@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "caches/nested.h"
+#include "heap/account.h"
 #include "heap/budget.h"
 #include "heap/hardened.h"
 #include "heap/inside.h"
@@ -27,9 +28,16 @@ static void *without_memory(void)
 /* The thread is outside of its cache, and of no handler that interrupted it there. */
 static __attribute__((noinline)) void *refused(size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
+	const struct ebbi_stand *stand = ebbi_thread_self.stand;
 	void *block;
 
-	if (bytes > REQUEST_MOST || !ebbi_budget_ask(ebbi_max_size(bytes, align_bytes)))
+	if (bytes > REQUEST_MOST)
+		return without_memory();
+	if (stand != NULL && ebbi_account_is_full(stand->set, bytes)) {
+		ebbi_account_refuse(stand->set, bytes);
+		return without_memory();
+	}
+	if (!ebbi_budget_ask(ebbi_max_size(bytes, align_bytes)))
 		return without_memory();
 	ebbi_thread_self.asked = true;
 	block = ebbi_heap_alloc(bytes, align_bytes, content);
@@ -51,13 +59,39 @@ static unsigned class_for(size_t bytes, size_t align_bytes)
 	return size_class < EBBI_CLASSES ? size_class : EBBI_CLASS_NONE;
 }
 
+/* As large_alloc, in the name of an account. */
+static __attribute__((noinline)) void *counted_large_alloc(struct ebbi_cache *own, struct ebbi_set *set, size_t bytes,
+							   size_t align_bytes, enum ebbi_content content)
+{
+	size_t counted = ebbi_round_up(bytes, EBBI_PAGE_BYTES);
+	void *block;
+
+	if (ebbi_set_take(set, counted, counted) == 0 &&
+	    (!ebbi_account_make_room(own, set, counted) || ebbi_set_take(set, counted, counted) == 0))
+		return NULL;
+	if (ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0 &&
+	    (!ebbi_reclaim(own, ebbi_max_size(bytes, align_bytes)) ||
+	     ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0)) {
+		ebbi_set_give(set, counted);
+		return NULL;
+	}
+	ebbi_large_assign(block, set, counted);
+	return block;
+}
+
 /* `own` as in heap/reclaim.h. */
 static void *large_alloc(struct ebbi_cache *own, size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
+	struct ebbi_set *set = own != NULL ? ebbi_thread_self.stand->set : &ebbi_heap.store.home;
 	void *block;
 
 	if (bytes > REQUEST_MOST)
 		return NULL;
+	if (EBBI_UNLIKELY(ebbi_set_is_counted(set))) {
+		block = counted_large_alloc(own, set, bytes, align_bytes, content);
+		ebbi_budget_note();
+		return block;
+	}
 	if (EBBI_UNLIKELY(ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0) &&
 	    (!ebbi_reclaim(own, ebbi_max_size(bytes, align_bytes)) ||
 	     ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0))
@@ -71,14 +105,22 @@ static bool reclaim_for_slot(struct ebbi_cache *own, unsigned size_class)
 	return ebbi_reclaim(own, ebbi_sizes[size_class].slab_pages * EBBI_PAGE_BYTES);
 }
 
+static bool make_room_for_slot(struct ebbi_cache *own, const struct ebbi_stand *stand, unsigned size_class)
+{
+	if (ebbi_account_is_full(stand->set, ebbi_sizes[size_class].bytes))
+		return ebbi_account_make_room(own, stand->set, ebbi_sizes[size_class].bytes);
+	return reclaim_for_slot(own, size_class);
+}
+
 /* A slot for a thread that is inside its cache, which has none of this class. */
 static void *slot_take(struct ebbi_cache *cache, unsigned size_class)
 {
 	struct ebbi_cache_pool *pool = &ebbi_heap.registry.pool;
-	void *slot = ebbi_cache_take(pool, cache, size_class);
+	struct ebbi_stand *stand = ebbi_thread_self.stand;
+	void *slot = ebbi_stand_take(pool, stand, size_class);
 
-	if (EBBI_UNLIKELY(slot == NULL) && reclaim_for_slot(cache, size_class))
-		slot = ebbi_cache_take(pool, cache, size_class);
+	if (EBBI_UNLIKELY(slot == NULL) && make_room_for_slot(cache, stand, size_class))
+		slot = ebbi_stand_take(pool, stand, size_class);
 	ebbi_budget_note();
 	return slot;
 }
@@ -105,12 +147,13 @@ static void *alloc_without_cache(size_t bytes, size_t align_bytes, enum ebbi_con
 {
 	unsigned size_class = class_for(bytes, align_bytes);
 	void *slot;
+	struct ebbi_bin *bin = &ebbi_heap.store.home.bins[size_class];
 	struct ebbi_taking taking = {.wanted = 1, .slots = &slot, .room = 1};
 
 	if (size_class == EBBI_CLASS_NONE)
 		return large_alloc(NULL, ebbi_max_size(bytes, 1), align_bytes, content);
-	if (ebbi_bin_take(&ebbi_heap.store, size_class, &taking) != 0 &&
-	    (!reclaim_for_slot(NULL, size_class) || ebbi_bin_take(&ebbi_heap.store, size_class, &taking) != 0))
+	if (ebbi_bin_take(&ebbi_heap.store, bin, &taking) != 0 &&
+	    (!reclaim_for_slot(NULL, size_class) || ebbi_bin_take(&ebbi_heap.store, bin, &taking) != 0))
 		return NULL;
 	ebbi_budget_note();
 	if (taking.count == 0)
@@ -149,6 +192,7 @@ static void *alloc_seen(struct ebbi_cache *cache, uint32_t seen, size_t bytes, s
 	block = alloc_inside(cache, bytes, align_bytes, content);
 	ebbi_handshake_leave(&cache->handshake);
 	ebbi_budget_settle();
+	ebbi_account_settle(ebbi_thread_self.stand->set);
 	if (EBBI_UNLIKELY(block == NULL))
 		return refused(bytes, align_bytes, content);
 	return bytes <= EBBI_SMALL_MOST ? zeroed(block, bytes, content) : block;
@@ -195,9 +239,10 @@ void *ebbi_heap_refill(unsigned size_class)
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
 	void *slot = slot_take(cache, size_class);
 
-	ebbi_scavenger_note_cached(cache, ebbi_rack_bytes(&cache->shelf->racks[size_class], size_class));
+	ebbi_scavenger_note_cached(cache, ebbi_rack_bytes(&ebbi_thread_self.shelf->racks[size_class], size_class));
 	ebbi_handshake_leave(&cache->handshake);
 	ebbi_budget_settle();
+	ebbi_account_settle(ebbi_thread_self.stand->set);
 	if (EBBI_UNLIKELY(slot == NULL))
 		return refused(ebbi_sizes[size_class].bytes, EBBI_ALIGNMENT, EBBI_CONTENT_ANY);
 	return slot;
@@ -222,11 +267,19 @@ static void free_inside(struct ebbi_cache *cache, void *block, uint64_t entry)
 {
 	unsigned size_class = ebbi_entry_kind(entry);
 	size_t bytes = ebbi_misuse_block_bytes(entry);
+	struct ebbi_stand *stand = &cache->home;
 
-	if (size_class < EBBI_CLASSES)
-		bytes = ebbi_cache_put(&ebbi_heap.registry.pool, cache, size_class, block);
-	else
+	if (size_class >= EBBI_CLASSES) {
 		ebbi_registry_free_large(&ebbi_heap.registry, cache, block, entry);
+		ebbi_scavenger_note(cache, bytes);
+		return;
+	}
+	if (EBBI_UNLIKELY(ebbi_entry_is_counted(entry)))
+		stand = ebbi_account_stand(cache, entry);
+	if (EBBI_LIKELY(stand != NULL))
+		bytes = ebbi_stand_put(&ebbi_heap.registry.pool, stand, size_class, block);
+	else
+		ebbi_bin_give(&ebbi_heap.store, ebbi_store_bin(&ebbi_heap.store, entry), &block, 1);
 	ebbi_scavenger_note(cache, bytes);
 }
 
@@ -234,7 +287,7 @@ static void free_without_cache(void *block, uint64_t entry)
 {
 	before_free(NULL, block, entry);
 	if (ebbi_entry_kind(entry) < EBBI_CLASSES)
-		ebbi_bin_give(&ebbi_heap.store, ebbi_entry_kind(entry), &block, 1);
+		ebbi_bin_give(&ebbi_heap.store, ebbi_store_bin(&ebbi_heap.store, entry), &block, 1);
 	else
 		ebbi_large_free(&ebbi_heap.large, block, entry);
 	ebbi_scavenger_note(NULL, ebbi_misuse_block_bytes(entry));
@@ -272,15 +325,54 @@ void ebbi_heap_free(void *block)
 	ebbi_signals_restore(&mask);
 }
 
-void ebbi_heap_free_slow(void *block)
+/* Inside, and the block cannot simply be pushed onto the stand's rack. Comes out. */
+static void spill(const struct ebbi_stand *stand, void *block, uint64_t entry)
 {
-	if (block != NULL)
+	struct ebbi_cache *cache = ebbi_thread_self.cache;
+
+	(void)ebbi_misuse_judge("free", block);
+	if (stand->shelf->racks[ebbi_entry_kind(entry)].hot == block)
+		ebbi_report_free_slot("free", block, ebbi_misuse_block_bytes(entry));
+	free_inside(cache, block, entry);
+	ebbi_handshake_leave(&cache->handshake);
+}
+
+/*
+ * The short way of a slot that belongs to an account, for a thread that is in it or was. False: nothing was done.
+ * A hardened heap has no accounts.
+ */
+static bool free_counted_try(void *block, uint64_t entry)
+{
+	struct ebbi_cache *cache = ebbi_thread_self.cache;
+	struct ebbi_stand *stand = ebbi_thread_self.stand;
+	uint32_t seen;
+
+	if (!ebbi_entry_is_counted(entry) || cache == NULL)
+		return false;
+	if (EBBI_UNLIKELY(!ebbi_stand_is_for(stand, entry))) {
+		stand = ebbi_cache_stand(cache, ebbi_store_bin(&ebbi_heap.store, entry)->set);
+		if (stand == NULL)
+			return false;
+	}
+	seen = ebbi_handshake_enter(&cache->handshake);
+	if (EBBI_UNLIKELY(!ebbi_seen_clear(seen)))
+		ebbi_heap_free_seen(block, seen);
+	else if (EBBI_UNLIKELY(!ebbi_fast_push_try(stand->shelf, block, ebbi_entry_plain(entry))))
+		spill(stand, block, entry);
+	else
+		ebbi_handshake_leave(&cache->handshake);
+	return true;
+}
+
+void ebbi_heap_free_slow(void *block, uint64_t entry)
+{
+	if (block != NULL && !free_counted_try(block, entry))
 		ebbi_heap_free(block);
 }
 
-void ebbi_heap_free_sized_slow(void *block, size_t said_bytes)
+void ebbi_heap_free_sized_slow(void *block, uint64_t entry, size_t said_bytes)
 {
-	if (block == NULL)
+	if (block == NULL || free_counted_try(block, entry))
 		return;
 	if (ebbi_is_hardened())
 		ebbi_hardened_free(block, said_bytes);
@@ -310,13 +402,9 @@ void ebbi_heap_free_seen(void *block, uint32_t seen)
 void ebbi_heap_spill(void *block, uint64_t entry)
 {
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
-	const struct ebbi_rack *rack = &cache->shelf->racks[ebbi_entry_kind(entry)];
 
-	if (block != NULL) {
-		(void)ebbi_misuse_judge("free", block);
-		if (rack->hot == block)
-			ebbi_report_free_slot("free", block, ebbi_misuse_block_bytes(entry));
-		free_inside(cache, block, entry);
-	}
-	ebbi_handshake_leave(&cache->handshake);
+	if (block != NULL)
+		spill(&cache->home, block, entry);
+	else
+		ebbi_handshake_leave(&cache->handshake);
 }

@@ -21,13 +21,16 @@
  *   --------+---------+-----------------------------------------------------------------
  *   0       | NONE    | 0: not ours, or the inside of a run
  *   0       | 1..63   | slab of that size class: the class (6), 1 zero, the lowest 8 bits of the number of the
- *           |         | slab's first page, 2 unused, the descriptor's address without its 6 low bits, which
+ *           |         | slab's first page, 2 zero, the descriptor's address without its 6 low bits, which
  *           |         | are 0 (42)
+ *   16..31  | 1..63   | the same of a set other than the first (slabs/bin.h): the lower 4 bits of the set's number
+ *           |         | are low here, the upper 2 stand in place of the 2 zero
  *   1..     | FREE    | first and last page of a free run: 3 zero, its pages (40); of one to three pages: their
  *           |         | number (2), far (1), how many pages the next and the previous run of its bin lie
  *           |         | behind it, signed, 0 for none (28, 28). Far: the leaf's `links` have them.
  *           | PURGING | first and last page of a free run that is being given back: 3 zero, its pages (40)
- *           | RUN     | first page of a block of pages handed to the program: likewise
+ *           | RUN     | first page of a block of pages handed to the program: likewise, and the number of the set
+ *           |         | that it is counted in (6)
  *           | MAPPING | first page of a block with a mapping of its own: likewise
  *           | LINK    | second or third page of a free run: 3 unused, number of the first page of a neighbour in
  *           |         | its bin (40)
@@ -66,7 +69,8 @@ enum ebbi_kind {
 	EBBI_KIND_WAITING_MAPPING,
 };
 
-#define EBBI_ENTRY_LOW ((uint64_t)0x1f) /* not 0: a kind that is no size class */
+#define EBBI_ENTRY_LOW ((uint64_t)0x1f) /* not 0: a kind that is no size class, or a set other than the first */
+#define EBBI_ENTRY_COUNTED ((uint64_t)0x10) /* of those: such a set */
 #define EBBI_ENTRY_CLASS_SHIFT 5u
 #define EBBI_ENTRY_CLASS ((uint64_t)0x3f << EBBI_ENTRY_CLASS_SHIFT)
 #define EBBI_ENTRY_KINDS 64u /* kind less low */
@@ -107,17 +111,59 @@ struct ebbi_main_leaf {
 
 extern EBBI_OWN struct ebbi_main_leaf ebbi_pagemap_main;
 
+/* Sets of bins there can be; an entry of the page map has room for so many. */
+#define EBBI_SETS 64u
+#define EBBI_ENTRY_SET_LOW ((uint64_t)0xf)
+#define EBBI_ENTRY_SET_HIGH_SHIFT 20u
+#define EBBI_ENTRY_RUN_SET_SHIFT 48u
+
+/* What an entry of a slab has of its class and set: those of one bin and no other. */
+#define EBBI_ENTRY_BIN (EBBI_ENTRY_LOW | EBBI_ENTRY_CLASS | (uint64_t)3 << EBBI_ENTRY_SET_HIGH_SHIFT)
+
+static inline uint64_t ebbi_entry_bin(unsigned size_class, unsigned set)
+{
+	uint64_t low = set == 0 ? 0 : EBBI_ENTRY_COUNTED | (set & EBBI_ENTRY_SET_LOW);
+
+	return low | (uint64_t)size_class << EBBI_ENTRY_CLASS_SHIFT |
+	       (uint64_t)(set >> 4) << EBBI_ENTRY_SET_HIGH_SHIFT;
+}
+
+/* It is a slab's, of a set other than the first. */
+static inline bool ebbi_entry_is_counted(uint64_t entry)
+{
+	return (entry & EBBI_ENTRY_COUNTED) != 0;
+}
+
 static inline unsigned ebbi_entry_kind(uint64_t entry)
 {
-	unsigned low = (unsigned)(entry & EBBI_ENTRY_LOW);
+	unsigned low = ebbi_entry_is_counted(entry) ? 0 : (unsigned)(entry & EBBI_ENTRY_LOW);
 
 	return low != 0 ? EBBI_ENTRY_KINDS + low : (unsigned)((entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT);
 }
 
-/* The same as asking for the kind, for less. */
-static inline bool ebbi_entry_is_of_class(uint64_t entry, unsigned size_class)
+/* A slab's entry without the lower part of its set, as of a slab of the first set. */
+static inline uint64_t ebbi_entry_plain(uint64_t entry)
 {
-	return (entry & (EBBI_ENTRY_CLASS | EBBI_ENTRY_LOW)) == (uint64_t)size_class << EBBI_ENTRY_CLASS_SHIFT;
+	return entry & ~EBBI_ENTRY_LOW;
+}
+
+/* The number of the set that a slab's entry names. */
+static inline unsigned ebbi_entry_set(uint64_t entry)
+{
+	if (!ebbi_entry_is_counted(entry))
+		return 0;
+	return (unsigned)(entry & EBBI_ENTRY_SET_LOW) | (unsigned)(entry >> EBBI_ENTRY_SET_HIGH_SHIFT & 3) << 4;
+}
+
+/* The same of an entry of kind RUN or MAPPING. */
+static inline unsigned ebbi_entry_run_set(uint64_t entry)
+{
+	return (unsigned)(entry >> EBBI_ENTRY_RUN_SET_SHIFT) & (EBBI_SETS - 1);
+}
+
+static inline uint64_t ebbi_entry_run_of_set(uint64_t entry, unsigned set)
+{
+	return entry | (uint64_t)set << EBBI_ENTRY_RUN_SET_SHIFT;
 }
 
 static inline uint64_t ebbi_entry_run(enum ebbi_kind kind, size_t pages)
@@ -128,19 +174,22 @@ static inline uint64_t ebbi_entry_run(enum ebbi_kind kind, size_t pages)
 #define EBBI_ENTRY_FEW_SHIFT 5u
 #define EBBI_ENTRY_FEW_MOST 3u /* pages of a free run whose links its one entry has */
 #define EBBI_ENTRY_FAR ((uint64_t)1 << 7)
+#define EBBI_ENTRY_PAGES (((uint64_t)1 << 40) - 1)
 
 static inline size_t ebbi_entry_run_pages(uint64_t entry)
 {
 	size_t few = (size_t)(entry >> EBBI_ENTRY_FEW_SHIFT & EBBI_ENTRY_FEW_MOST);
 
-	return few != 0 ? few : (size_t)(entry >> 8);
+	return few != 0 ? few : (size_t)(entry >> 8 & EBBI_ENTRY_PAGES);
 }
 
-/* The same for each page of a slab. `slab` must be a multiple of 64 and below 2^48; a slab has at most 256 pages. */
-static inline uint64_t ebbi_entry_slab(const void *slab, uintptr_t base, unsigned size_class)
+/*
+ * The same for each page of a slab. `slab` must be a multiple of 64 and below 2^48; a slab has at most 256 pages; `bin` is
+ * what ebbi_entry_bin() says.
+ */
+static inline uint64_t ebbi_entry_slab(const void *slab, uintptr_t base, uint64_t bin)
 {
-	return (uint64_t)(uintptr_t)slab << 16 | (base & (uintptr_t)0xff << EBBI_PAGE_SHIFT) |
-	       (uint64_t)size_class << EBBI_ENTRY_CLASS_SHIFT;
+	return (uint64_t)(uintptr_t)slab << 16 | (base & (uintptr_t)0xff << EBBI_PAGE_SHIFT) | bin;
 }
 
 static inline void *ebbi_entry_slab_pointer(uint64_t entry)
@@ -150,7 +199,8 @@ static inline void *ebbi_entry_slab_pointer(uint64_t entry)
 
 /*
  * How far `address` lies behind the start of the slab that `entry` names, of whose address the entry has the
- * bits that matter; the class, which stands below them, is added so that the difference cancels it.
+ * bits that matter; the class, which stands below them, is added so that the difference cancels it. Low must be 0: of
+ * a counted slab's entry see ebbi_entry_plain().
  */
 static inline uint32_t ebbi_entry_slab_offset(uint64_t entry, uintptr_t address)
 {

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/atomic.h"
 #include "platform/syscall.h"
 
 static uint64_t read_ns(clockid_t clock)
@@ -22,4 +23,12 @@ uint64_t ebbi_clock_now_ns(void)
 uint64_t ebbi_clock_thread_ns(void)
 {
 	return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+bool ebbi_clock_turn_try(uint64_t *last_ns, uint64_t every_ns)
+{
+	uint64_t now_ns = ebbi_clock_now_ns();
+	uint64_t last = ebbi_load_relaxed(last_ns);
+
+	return (last == 0 || now_ns - last >= every_ns) && ebbi_cas_relaxed(last_ns, &last, now_ns);
 }

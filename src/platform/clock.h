@@ -7,6 +7,7 @@
 #ifndef EBBI_PLATFORM_CLOCK_H
 #define EBBI_PLATFORM_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Nanoseconds since an arbitrary start; does not run while the machine is suspended. */
@@ -14,5 +15,8 @@ uint64_t ebbi_clock_now_ns(void);
 
 /* Nanoseconds that the calling thread has run. */
 uint64_t ebbi_clock_thread_ns(void);
+
+/* True for one caller, at most once in `every_ns`. *last_ns, relaxed and at first 0, is when that was. */
+bool ebbi_clock_turn_try(uint64_t *last_ns, uint64_t every_ns);
 
 #endif

@@ -3,29 +3,10 @@
 #include "platform/report.h"
 #include "slabs/binqueue.h"
 
-void ebbi_store_init(struct ebbi_store *store, const struct ebbi_vm *vm, size_t page_bytes,
-		     enum ebbi_huge_advice advice)
+void ebbi_slab_enter(const struct ebbi_store *store, const struct ebbi_bin *bin, const struct ebbi_slab *slab)
 {
-	ebbi_pages_init(&store->pages, vm, page_bytes, advice);
-	ebbi_meta_init(&store->meta, vm, page_bytes);
-	store->meta.pages = &store->pages;
-	for (unsigned size_class = 0; size_class < EBBI_CLASSES; size_class++) {
-		struct ebbi_bin *bin = &store->bins[size_class];
-
-		ebbi_lock_init(&bin->lock, EBBI_RANK_BIN);
-		bin->size_class = size_class;
-		bin->unit_pages = (unsigned)store->pages.unit_pages;
-		for (unsigned queue = 0; queue < EBBI_BIN_QUEUES; queue++)
-			ebbi_list_init(&bin->queues[queue]);
-		bin->others = store->others[size_class];
-		bin->parties = 1;
-		ebbi_list_init(&bin->look);
-	}
-}
-
-void ebbi_slab_enter(const struct ebbi_slab *slab, size_t pages)
-{
-	uint64_t entry = ebbi_entry_slab(slab, slab->base, slab->size_class);
+	uint64_t entry = ebbi_entry_slab(slab, slab->base, bin->entry);
+	size_t pages = ebbi_slab_span_pages(store, bin->size_class);
 
 	for (size_t page = 0; page < pages; page++)
 		ebbi_pagemap_set(slab->base + ((uintptr_t)page << EBBI_PAGE_SHIFT), entry);
@@ -167,10 +148,11 @@ struct batch {
  * the misses overlap and none of them is paid under the lock. A slot twice in one row opens a new batch, so that
  * it is found free by the next one. Returns the number of batches.
  */
-static unsigned sort_slots(unsigned size_class, void *const *slots, unsigned count, struct batch *batches)
+static unsigned sort_slots(const struct ebbi_bin *bin, void *const *slots, unsigned count, struct batch *batches)
 {
-	const uint32_t magic = ebbi_sizes[size_class].magic;
-	const uint32_t slab_bytes = ebbi_sizes[size_class].slots * ebbi_sizes[size_class].bytes;
+	const struct ebbi_size *size = &ebbi_sizes[bin->size_class];
+	const uint32_t magic = size->magic;
+	const uint32_t slab_bytes = size->slots * size->bytes;
 	struct ebbi_slab *slab = NULL;
 	uintptr_t base = 0;
 	struct batch *batch = batches;
@@ -185,9 +167,9 @@ static unsigned sort_slots(unsigned size_class, void *const *slots, unsigned cou
 			uint64_t entry = ebbi_pagemap_get((uintptr_t)slots[i]);
 
 			/* Freed twice, and its slab was given up after the first time. */
-			if (EBBI_UNLIKELY(!ebbi_entry_is_of_class(entry, size_class)))
-				ebbi_report_free_slot("free", slots[i], ebbi_sizes[size_class].bytes);
-			offset = ebbi_entry_slab_offset(entry, (uintptr_t)slots[i]);
+			if (EBBI_UNLIKELY((entry & EBBI_ENTRY_BIN) != bin->entry))
+				ebbi_report_free_slot("free", slots[i], size->bytes);
+			offset = ebbi_entry_slab_offset(ebbi_entry_plain(entry), (uintptr_t)slots[i]);
 			base = (uintptr_t)slots[i] - offset;
 			slab = ebbi_entry_slab_pointer(entry);
 			__builtin_prefetch(slab, 1);
@@ -207,46 +189,52 @@ static unsigned sort_slots(unsigned size_class, void *const *slots, unsigned cou
 	return (unsigned)(next - batches);
 }
 
-/* At most EBBI_GIVE_MOST slots. */
-static void give_some(struct ebbi_store *store, unsigned size_class, void *const *slots, unsigned count)
+/* Slots of a counted set came back. */
+static void uncount(const struct ebbi_bin *bin, unsigned slots)
 {
-	struct ebbi_bin *bin = &store->bins[size_class];
+	if (ebbi_set_is_counted(bin->set))
+		ebbi_set_give(bin->set, slots * (size_t)ebbi_sizes[bin->size_class].bytes);
+}
+
+/* At most EBBI_GIVE_MOST slots. */
+static void give_some(struct ebbi_store *store, struct ebbi_bin *bin, void *const *slots, unsigned count)
+{
 	uint64_t moves = ebbi_load_acquire(&bin->moves); /* partner: ebbi_bin_move_locked */
 	struct batch batches[EBBI_GIVE_MOST];
-	unsigned used = sort_slots(size_class, slots, count, batches);
+	unsigned used = sort_slots(bin, slots, count, batches);
 	struct ebbi_list leaving;
 
 	ebbi_list_init(&leaving);
 	ebbi_lock_acquire(&bin->lock);
 	if (EBBI_UNLIKELY(bin->moves != moves))
-		used = sort_slots(size_class, slots, count, batches);
+		used = sort_slots(bin, slots, count, batches);
 	bin->used_slots -= count;
 	for (unsigned i = 0; i < used; i++) {
 		const struct batch *batch = &batches[i];
 
 		/* Its slab was given up since: only a slot freed twice can see that. */
-		if (EBBI_UNLIKELY(batch->slab == NULL || batch->slab->size_class != size_class))
-			ebbi_report_free_slot("free", batch->first, ebbi_sizes[size_class].bytes);
+		if (EBBI_UNLIKELY(batch->slab == NULL || batch->slab->size_class != bin->size_class))
+			ebbi_report_free_slot("free", batch->first, ebbi_sizes[bin->size_class].bytes);
 		put_word_locked(bin, batch->slab, batch->word, batch->bits, &leaving);
 	}
 	ebbi_lock_release(&bin->lock);
+	uncount(bin, count);
 	ebbi_bin_destroy_leaving(store, &leaving);
 }
 
-void ebbi_bin_give(struct ebbi_store *store, unsigned size_class, void *const *slots, unsigned count)
+void ebbi_bin_give(struct ebbi_store *store, struct ebbi_bin *bin, void *const *slots, unsigned count)
 {
 	while (count > 0) {
 		unsigned here = count < EBBI_GIVE_MOST ? count : EBBI_GIVE_MOST;
 
-		give_some(store, size_class, slots, here);
+		give_some(store, bin, slots, here);
 		slots += here;
 		count -= here;
 	}
 }
 
-void ebbi_bin_give_bits(struct ebbi_store *store, unsigned size_class, uint64_t bits, char *base)
+void ebbi_bin_give_bits(struct ebbi_store *store, struct ebbi_bin *bin, uint64_t bits, char *base)
 {
-	struct ebbi_bin *bin = &store->bins[size_class];
 	struct ebbi_slab *slab;
 	struct ebbi_list leaving;
 	unsigned word;
@@ -254,39 +242,27 @@ void ebbi_bin_give_bits(struct ebbi_store *store, unsigned size_class, uint64_t 
 	ebbi_list_init(&leaving);
 	ebbi_lock_acquire(&bin->lock);
 	slab = ebbi_entry_slab_pointer(ebbi_pagemap_get((uintptr_t)base));
-	word = ebbi_slot_index(size_class, (uint32_t)((uintptr_t)base - slab->base)) / 64;
+	word = ebbi_slot_index(bin->size_class, (uint32_t)((uintptr_t)base - slab->base)) / 64;
 	bin->used_slots -= ebbi_bit_count(bits);
 	put_word_locked(bin, slab, word, bits, &leaving);
 	ebbi_lock_release(&bin->lock);
+	uncount(bin, ebbi_bit_count(bits));
 	ebbi_bin_destroy_leaving(store, &leaving);
-}
-
-size_t ebbi_store_resident_pages(struct ebbi_store *store)
-{
-	size_t pages = 0;
-
-	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
-		struct ebbi_bin *bin = &store->bins[size_class];
-
-		ebbi_lock_acquire(&bin->lock);
-		pages += bin->resident_pages;
-		ebbi_lock_release(&bin->lock);
-	}
-	return pages;
 }
 
 bool ebbi_bin_slot_is_free(struct ebbi_store *store, uint64_t entry, const void *pointer)
 {
-	unsigned size_class = ebbi_entry_kind(entry);
-	struct ebbi_bin *bin = &store->bins[size_class];
+	struct ebbi_bin *bin = ebbi_store_bin(store, entry);
+	unsigned size_class = bin->size_class;
 	bool is_free = true;
 
 	ebbi_lock_acquire(&bin->lock);
 	/* The descriptor may have moved; and of a slab that is gone by now every slot was free. */
 	entry = ebbi_pagemap_get((uintptr_t)pointer);
-	if (ebbi_entry_kind(entry) == size_class) {
+	if ((entry & EBBI_ENTRY_BIN) == bin->entry) {
 		const struct ebbi_slab *slab = ebbi_entry_slab_pointer(entry);
-		unsigned index = ebbi_slot_index(size_class, ebbi_entry_slab_offset(entry, (uintptr_t)pointer));
+		uint32_t offset = ebbi_entry_slab_offset(ebbi_entry_plain(entry), (uintptr_t)pointer);
+		unsigned index = ebbi_slot_index(size_class, offset);
 
 		is_free = slab->size_class != size_class || (slab->free[index / 64] >> index % 64 & 1) != 0;
 	}
@@ -294,9 +270,8 @@ bool ebbi_bin_slot_is_free(struct ebbi_store *store, uint64_t entry, const void 
 	return is_free;
 }
 
-void ebbi_bin_check(struct ebbi_store *store, unsigned size_class)
+void ebbi_bin_check(struct ebbi_bin *bin)
 {
-	struct ebbi_bin *bin = &store->bins[size_class];
 	size_t free_slots = 0;
 	unsigned empty = 0;
 
@@ -318,7 +293,7 @@ void ebbi_bin_check(struct ebbi_store *store, unsigned size_class)
 	}
 	if (empty != bin->empty_slabs)
 		ebbi_report_internal("a bin's count of empty slabs is wrong");
-	if (bin->slabs * ebbi_sizes[size_class].slots < bin->used_slots + free_slots)
+	if (bin->slabs * ebbi_sizes[bin->size_class].slots < bin->used_slots + free_slots)
 		ebbi_report_internal("a bin counts more slots than it has");
 	ebbi_lock_release(&bin->lock);
 }

@@ -23,8 +23,7 @@
 #ifndef EBBI_SLABS_BIN_H
 #define EBBI_SLABS_BIN_H
 
-#include "pages/meta.h"
-#include "pages/pages.h"
+#include "platform/futex.h"
 #include "slabs/slab.h"
 
 #define EBBI_BIN_QUEUES 4u
@@ -36,12 +35,17 @@
  */
 #define EBBI_GIVE_MOST 64u
 
+struct ebbi_set;
+struct ebbi_store;
+
 struct ebbi_bin {
 	struct ebbi_lock lock;                       /* guards all that follows */
-	unsigned size_class;                         /* set at boot */
-	unsigned unit_pages;                         /* as in struct ebbi_pages; set at boot */
+	unsigned size_class;                         /* set at birth */
+	unsigned unit_pages;                         /* as in struct ebbi_pages; set at birth */
+	uint64_t entry;                              /* ebbi_entry_bin(); set at birth */
+	struct ebbi_set *set;                        /* set at birth */
 	struct ebbi_list queues[EBBI_BIN_QUEUES];    /* of the first party: fullest slabs in the first */
-	struct ebbi_list (*others)[EBBI_BIN_QUEUES]; /* the other parties' queues; set at boot */
+	struct ebbi_list (*others)[EBBI_BIN_QUEUES]; /* the other parties' queues; set at birth */
 	unsigned parties;      /* how many may have slabs; the queues of the others were never touched */
 	struct ebbi_list look; /* slabs in which slots became free since the last look, or that age */
 	size_t looks;          /* slabs on it */
@@ -55,18 +59,6 @@ struct ebbi_bin {
 	uint64_t refills;       /* ebbi_bin_take calls; counter, too */
 } __attribute__((aligned(EBBI_CACHE_LINE)));
 
-/* The bins with what they stand on. */
-struct ebbi_store {
-	struct ebbi_pages pages;
-	struct ebbi_meta meta;
-	struct ebbi_bin bins[EBBI_CLASSES];
-	struct ebbi_list others[EBBI_CLASSES][EBBI_BIN_PARTIES - 1][EBBI_BIN_QUEUES]; /* guarded by the bin's lock */
-};
-
-/* Called once, before any other thread may use `store`. Makes no kernel call. */
-void ebbi_store_init(struct ebbi_store *store, const struct ebbi_vm *vm, size_t page_bytes,
-		     enum ebbi_huge_advice advice);
-
 /* What a take is asked for, and what it got: `count` pointers in `slots` and the slots of `bits` behind `base`. */
 struct ebbi_taking {
 	unsigned wanted; /* 1 to 64 */
@@ -79,40 +71,28 @@ struct ebbi_taking {
 };
 
 /*
- * At least one and at most `wanted` slots of the class: as many as convenient as a claim on one word, the
- * rest as pointers. -ENOMEM when there is no memory for a single one.
+ * At least one and at most `wanted` slots of the bin: as many as convenient as a claim on one word, the
+ * rest as pointers. -ENOMEM when there is no memory for a single one, -EDQUOT when its set's limit leaves no room.
  */
-int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, struct ebbi_taking *taking);
+int ebbi_bin_take(struct ebbi_store *store, struct ebbi_bin *bin, struct ebbi_taking *taking);
 
-/* Give back `count` slots of this class. Ends the process on a double free. */
-void ebbi_bin_give(struct ebbi_store *store, unsigned size_class, void *const *slots, unsigned count);
+/* Give back `count` slots of this bin. Ends the process on a double free. */
+void ebbi_bin_give(struct ebbi_store *store, struct ebbi_bin *bin, void *const *slots, unsigned count);
 
 /* Give back the slots of `bits` behind `base`, as they came from ebbi_bin_take. */
-void ebbi_bin_give_bits(struct ebbi_store *store, unsigned size_class, uint64_t bits, char *base);
+void ebbi_bin_give_bits(struct ebbi_store *store, struct ebbi_bin *bin, uint64_t bits, char *base);
 
 /*
  * One look at the bin: pages without a slot that is out are given back when they were so at the last
  * look (at once when `everything`), the others are marked. Returns pages given back; *ret_left
  * grows by the pages that wait for a later look.
  */
-size_t ebbi_bin_purge(struct ebbi_store *store, unsigned size_class, bool everything, size_t *ret_left);
-
-/*
- * Where descriptors lie sparsely, move those of slabs with a free slot together, so that pages of them become free. For a
- * program at rest: it walks over all such slabs.
- */
-void ebbi_store_gather_metadata(struct ebbi_store *store);
-
-/* Give back the pages of descriptors that are all free. Returns how many. */
-size_t ebbi_store_purge_metadata(struct ebbi_store *store);
-
-/* Resident pages in the slabs of all bins. Takes their locks one after another. */
-size_t ebbi_store_resident_pages(struct ebbi_store *store);
+size_t ebbi_bin_purge(struct ebbi_store *store, struct ebbi_bin *bin, bool everything, size_t *ret_left);
 
 /* Is the slot at `pointer`, whose page has this entry, free in its slab? Takes the bin's lock. */
 bool ebbi_bin_slot_is_free(struct ebbi_store *store, uint64_t entry, const void *pointer);
 
 /* Ends the process when an invariant of the bin or of a slab on its queues does not hold. */
-void ebbi_bin_check(struct ebbi_store *store, unsigned size_class);
+void ebbi_bin_check(struct ebbi_bin *bin);
 
 #endif

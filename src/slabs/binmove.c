@@ -28,7 +28,7 @@ static struct ebbi_slab *move_locked(struct ebbi_store *store, struct ebbi_bin *
 	memcpy(moved, slab, bytes);
 	ebbi_list_replace(&slab->link, &moved->link);
 	ebbi_list_replace(&slab->look, &moved->look);
-	ebbi_slab_enter(moved, ebbi_slab_span_pages(store, bin->size_class));
+	ebbi_slab_enter(store, bin, moved);
 	ebbi_store_release(&bin->moves, bin->moves + 1); /* partner: the acquire in give_some() */
 	slab->size_class = EBBI_CLASS_NONE;
 	ebbi_meta_free(&store->meta, slab, bytes);
@@ -64,8 +64,8 @@ static bool walk_locked(struct ebbi_store *store, struct ebbi_bin *bin, struct w
 void ebbi_store_gather_metadata(struct ebbi_store *store)
 {
 	ebbi_lock_acquire(&store->pages.purge_lock);
-	for (unsigned size_class = 1; size_class < EBBI_CLASSES && ebbi_meta_is_sparse(&store->meta); size_class++) {
-		struct ebbi_bin *bin = &store->bins[size_class];
+	for (struct ebbi_bin *bin = NULL;
+	     (bin = ebbi_store_next_bin(store, bin)) != NULL && ebbi_meta_is_sparse(&store->meta);) {
 		struct walk walk = {0};
 		bool more;
 

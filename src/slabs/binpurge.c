@@ -146,9 +146,8 @@ static bool purge_batch(struct ebbi_store *store, struct ebbi_bin *bin, struct l
 	return more;
 }
 
-size_t ebbi_bin_purge(struct ebbi_store *store, unsigned size_class, bool everything, size_t *ret_left)
+size_t ebbi_bin_purge(struct ebbi_store *store, struct ebbi_bin *bin, bool everything, size_t *ret_left)
 {
-	struct ebbi_bin *bin = &store->bins[size_class];
 	struct looking looking = {.everything = everything};
 	size_t purged = 0;
 
@@ -158,21 +157,6 @@ size_t ebbi_bin_purge(struct ebbi_store *store, unsigned size_class, bool everyt
 	while (looking.slabs > 0 && purge_batch(store, bin, &looking, &purged, ret_left))
 		;
 	if (EBBI_PARANOID)
-		ebbi_bin_check(store, size_class);
-	return purged;
-}
-
-size_t ebbi_store_purge_metadata(struct ebbi_store *store)
-{
-	size_t refused;
-	size_t purged;
-
-	ebbi_lock_acquire(&store->pages.purge_lock);
-	purged = ebbi_meta_purge(&store->meta, &refused);
-	ebbi_lock_release(&store->pages.purge_lock);
-	if (purged > 0)
-		ebbi_pages_count_purge(&store->pages, purged, /* done= */ true);
-	if (refused > 0)
-		ebbi_pages_count_purge(&store->pages, refused, /* done= */ false);
+		ebbi_bin_check(bin);
 	return purged;
 }

@@ -7,7 +7,7 @@
 #ifndef EBBI_SLABS_BINQUEUE_H
 #define EBBI_SLABS_BINQUEUE_H
 
-#include "slabs/bin.h"
+#include "slabs/store.h"
 
 /* The queues of a party, which must be below bin->parties. */
 static inline struct ebbi_list *ebbi_bin_queues(struct ebbi_bin *bin, unsigned party)
@@ -37,8 +37,8 @@ static inline size_t ebbi_slab_span_pages(const struct ebbi_store *store, unsign
 	return ebbi_pages_round(&store->pages, ebbi_sizes[size_class].slab_pages);
 }
 
-/* The page map's entries of the slab, which has so many pages. */
-void ebbi_slab_enter(const struct ebbi_slab *slab, size_t pages);
+/* The page map's entries of the slab of this bin. */
+void ebbi_slab_enter(const struct ebbi_store *store, const struct ebbi_bin *bin, const struct ebbi_slab *slab);
 
 /* Span to the pages layer, descriptor to the metadata. The slab is on no list. */
 void ebbi_slab_destroy(struct ebbi_store *store, struct ebbi_slab *slab);

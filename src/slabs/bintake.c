@@ -9,8 +9,9 @@
 #define SEARCH_MOST 64u
 
 /* A new slab, all slots free, on no queue. No lock is held. */
-static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_class)
+static struct ebbi_slab *slab_create(struct ebbi_store *store, const struct ebbi_bin *bin)
 {
+	unsigned size_class = bin->size_class;
 	size_t pages = ebbi_slab_span_pages(store, size_class);
 	struct ebbi_slab *slab = ebbi_meta_alloc(&store->meta, ebbi_slab_descriptor_bytes(size_class), EBBI_META_BRIEF);
 	uintptr_t base;
@@ -24,7 +25,7 @@ static struct ebbi_slab *slab_create(struct ebbi_store *store, unsigned size_cla
 	ebbi_slab_init(slab, size_class, base);
 	slab->resident = ebbi_pagemap_bits_load(EBBI_PAGE_RESIDENT, base, (unsigned)pages);
 	slab->marked = ebbi_pagemap_bits_load(EBBI_PAGE_PURGED, base, (unsigned)pages) & ~slab->resident;
-	ebbi_slab_enter(slab, pages);
+	ebbi_slab_enter(store, bin, slab);
 	return slab;
 }
 
@@ -141,10 +142,9 @@ static void widen_use(struct ebbi_slab *slab, unsigned unit_pages)
 }
 
 /* Claim up to `wanted` slots of one word; returns how many. */
-static unsigned claim_locked(struct ebbi_store *store, struct ebbi_slab *slab, enum ebbi_claim_of of, unsigned wanted,
-			     struct ebbi_taking *taking)
+static unsigned claim_locked(struct ebbi_store *store, struct ebbi_bin *bin, struct ebbi_slab *slab,
+			     enum ebbi_claim_of of, unsigned wanted, struct ebbi_taking *taking)
 {
-	struct ebbi_bin *bin = &store->bins[slab->size_class];
 	bool was_empty = ebbi_slab_is_empty(slab);
 	uint64_t resident = slab->resident;
 	unsigned before = slab->nfree;
@@ -188,10 +188,10 @@ static void unpack(struct ebbi_taking *taking, size_t bytes)
 		*slots++ = taking->base + ebbi_bit_highest(bits) * bytes;
 }
 
-static void take_locked(struct ebbi_store *store, struct ebbi_bin *bin, unsigned party, struct ebbi_taking *taking)
+static void take_locked(struct ebbi_store *store, struct ebbi_bin *bin, unsigned party, unsigned wanted,
+			struct ebbi_taking *taking)
 {
 	size_t bytes = ebbi_sizes[bin->size_class].bytes;
-	unsigned wanted = taking->wanted;
 
 	while (wanted > 0) {
 		enum ebbi_claim_of of = claim_of(store, bin->size_class);
@@ -201,7 +201,7 @@ static void take_locked(struct ebbi_store *store, struct ebbi_bin *bin, unsigned
 
 		if (slab == NULL)
 			return;
-		got = claim_locked(store, slab, of, wanted, taking);
+		got = claim_locked(store, bin, slab, of, wanted, taking);
 		if (got > taking->room - taking->count)
 			return;
 		wanted -= got;
@@ -209,30 +209,20 @@ static void take_locked(struct ebbi_store *store, struct ebbi_bin *bin, unsigned
 	}
 }
 
-static bool is_taken(const struct ebbi_taking *taking)
+static unsigned taken(const struct ebbi_taking *taking)
 {
-	return taking->count > 0 || taking->bits != 0;
+	return taking->count + ebbi_bit_count(taking->bits);
 }
 
-int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, struct ebbi_taking *taking)
+/* With a slab of its own, where no other has a slot. */
+static int take_from_new(struct ebbi_store *store, struct ebbi_bin *bin, unsigned wanted, struct ebbi_taking *taking)
 {
-	struct ebbi_bin *bin = &store->bins[size_class];
-	struct ebbi_slab *slab;
+	struct ebbi_slab *slab = slab_create(store, bin);
 	unsigned party;
 
-	taking->count = 0;
-	taking->bits = 0;
-	taking->base = NULL;
-	ebbi_lock_acquire(&bin->lock);
-	ebbi_counter_add(&bin->refills, 1u);
-	take_locked(store, bin, party_locked(bin, taking->taker), taking);
-	ebbi_lock_release(&bin->lock);
-	if (is_taken(taking))
-		return 0;
-	slab = slab_create(store, size_class);
 	if (slab == NULL)
 		return -ENOMEM;
-	if (claim_of(store, size_class) == EBBI_CLAIM_RESIDENT && !ebbi_slab_has_resident(slab)) {
+	if (claim_of(store, bin->size_class) == EBBI_CLAIM_RESIDENT && !ebbi_slab_has_resident(slab)) {
 		ebbi_slab_destroy(store, slab);
 		return -ENOMEM;
 	}
@@ -241,8 +231,39 @@ int ebbi_bin_take(struct ebbi_store *store, unsigned size_class, struct ebbi_tak
 	party = party_locked(bin, taking->taker);
 	slab->party = party & 0xf;
 	ebbi_bin_add_locked(bin, slab);
-	take_locked(store, bin, party, taking);
+	take_locked(store, bin, party, wanted, taking);
 	ebbi_lock_release(&bin->lock);
 	/* The room may have gone between two looks at it. */
-	return is_taken(taking) ? 0 : -ENOMEM;
+	return taken(taking) > 0 ? 0 : -ENOMEM;
+}
+
+static int take(struct ebbi_store *store, struct ebbi_bin *bin, unsigned wanted, struct ebbi_taking *taking)
+{
+	ebbi_lock_acquire(&bin->lock);
+	ebbi_counter_add(&bin->refills, 1u);
+	take_locked(store, bin, party_locked(bin, taking->taker), wanted, taking);
+	ebbi_lock_release(&bin->lock);
+	return EBBI_LIKELY(taken(taking) > 0) ? 0 : take_from_new(store, bin, wanted, taking);
+}
+
+/* As many as the limit of the set allows. */
+static __attribute__((noinline)) int take_counted(struct ebbi_store *store, struct ebbi_bin *bin,
+						  struct ebbi_taking *taking)
+{
+	size_t bytes = ebbi_sizes[bin->size_class].bytes;
+	size_t allowed = ebbi_set_take(bin->set, taking->wanted * bytes, bytes);
+	int error = allowed == 0 ? -EDQUOT : take(store, bin, (unsigned)(allowed / bytes), taking);
+
+	ebbi_set_give(bin->set, allowed - taken(taking) * bytes);
+	return error;
+}
+
+int ebbi_bin_take(struct ebbi_store *store, struct ebbi_bin *bin, struct ebbi_taking *taking)
+{
+	taking->count = 0;
+	taking->bits = 0;
+	taking->base = NULL;
+	if (EBBI_UNLIKELY(ebbi_set_is_counted(bin->set)))
+		return take_counted(store, bin, taking);
+	return take(store, bin, taking->wanted, taking);
 }

@@ -362,11 +362,32 @@ static void unmap(struct ebbi_large *large, uintptr_t base, size_t pages)
 	ebbi_pages_dissolve(&large->store->pages, base, pages);
 }
 
+void ebbi_large_assign(void *block, struct ebbi_set *set, size_t counted_bytes)
+{
+	uint64_t entry = ebbi_pagemap_get((uintptr_t)block);
+
+	ebbi_pagemap_set((uintptr_t)block, ebbi_entry_run_of_set(entry, set->number));
+	/* It may be longer than what it was made for. */
+	ebbi_set_give(set, counted_bytes - (ebbi_entry_run_pages(entry) << EBBI_PAGE_SHIFT));
+}
+
+/* The set that the block is counted in, or NULL. */
+static struct ebbi_set *set_of(const struct ebbi_large *large, uint64_t entry)
+{
+	unsigned number = ebbi_entry_run_set(entry);
+
+	return EBBI_LIKELY(number == 0) ? NULL : ebbi_load_relaxed(&large->store->sets[number]);
+}
+
 void ebbi_large_free(struct ebbi_large *large, void *block, uint64_t entry)
 {
 	uintptr_t base = (uintptr_t)block;
 	size_t pages = ebbi_entry_run_pages(entry);
+	struct ebbi_set *set = set_of(large, entry);
 	size_t kept;
+
+	if (set != NULL)
+		ebbi_set_give(set, pages << EBBI_PAGE_SHIFT);
 
 	/* Counted twice for a moment rather than not at all: whoever measures would take it for somebody else's. */
 	if (ebbi_entry_kind(entry) == EBBI_KIND_RUN) {
@@ -400,21 +421,48 @@ static bool run_resize_try(struct ebbi_large *large, uintptr_t base, size_t have
 	return true;
 }
 
-bool ebbi_large_resize_try(struct ebbi_large *large, void *block, uint64_t entry, size_t bytes, void **ret_block)
+static bool resize_try(struct ebbi_large *large, void *block, uint64_t entry, size_t pages, void **ret_block)
 {
 	size_t have = ebbi_entry_run_pages(entry);
-	size_t pages = pages_for(large, bytes);
+	bool is_long = pages << EBBI_PAGE_SHIFT >= EBBI_MAPPING_LEAST;
 
-	if (pages == 0)
-		return false;
 	*ret_block = block;
 	if (pages == have)
 		return true;
 	if (ebbi_entry_kind(entry) == EBBI_KIND_RUN)
-		return bytes < EBBI_MAPPING_LEAST && run_resize_try(large, (uintptr_t)block, have, pages);
-	if (ebbi_entry_kind(entry) != EBBI_KIND_MAPPING || bytes < EBBI_MAPPING_LEAST)
+		return !is_long && run_resize_try(large, (uintptr_t)block, have, pages);
+	if (ebbi_entry_kind(entry) != EBBI_KIND_MAPPING || !is_long)
 		return false;
 	return mapping_resize_try(large, block, entry, pages, ret_block);
+}
+
+/* A block of a counted set stays one. */
+static __attribute__((noinline)) bool resize_counted_try(struct ebbi_large *large, void *block, uint64_t entry,
+							  size_t pages, void **ret_block)
+{
+	struct ebbi_set *set = set_of(large, entry);
+	size_t have_bytes = ebbi_entry_run_pages(entry) << EBBI_PAGE_SHIFT;
+	size_t more_bytes = ebbi_excess(pages << EBBI_PAGE_SHIFT, have_bytes);
+
+	if (more_bytes != 0 && ebbi_set_take(set, more_bytes, more_bytes) == 0)
+		return false;
+	if (!resize_try(large, block, entry, pages, ret_block)) {
+		ebbi_set_give(set, more_bytes);
+		return false;
+	}
+	ebbi_large_assign(*ret_block, set, have_bytes + more_bytes);
+	return true;
+}
+
+bool ebbi_large_resize_try(struct ebbi_large *large, void *block, uint64_t entry, size_t bytes, void **ret_block)
+{
+	size_t pages = pages_for(large, bytes);
+
+	if (pages == 0)
+		return false;
+	if (EBBI_UNLIKELY(ebbi_entry_run_set(entry) != 0))
+		return resize_counted_try(large, block, entry, pages, ret_block);
+	return resize_try(large, block, entry, pages, ret_block);
 }
 
 /* Pages of the range that hold no memory; 0 when the kernel does not say, as for a block that went meanwhile. */

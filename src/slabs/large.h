@@ -20,7 +20,7 @@
 #ifndef EBBI_SLABS_LARGE_H
 #define EBBI_SLABS_LARGE_H
 
-#include "slabs/bin.h"
+#include "slabs/store.h"
 
 #define EBBI_MAPPING_LEAST ((size_t)4 << 20)
 #define EBBI_RETAIN_SLOTS 64u
@@ -51,6 +51,12 @@ void ebbi_large_init(struct ebbi_large *large, struct ebbi_store *store);
 /* A block of at least `bytes` (not 0), its start a multiple of `align_bytes` (a power of two). */
 int ebbi_large_alloc(struct ebbi_large *large, size_t bytes, size_t align_bytes, enum ebbi_content content,
 		     void **ret_block);
+
+/*
+ * Count the block, which is in no set yet, in `set`, where `counted_bytes` were taken for it; the difference is counted, too.
+ * Whoever has the block may do so.
+ */
+void ebbi_large_assign(void *block, struct ebbi_set *set, size_t counted_bytes);
 
 /*
  * A mapping of its own, without a lock: for a signal handler that interrupted the allocator. It is

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "base/fmt.h"
+#include "heap/account.h"
 #include "heap/budget.h"
 #include "heap/inside.h"
 #include "platform/report.h"
@@ -80,7 +81,21 @@ static void parts(struct ebbi_fmt *line, const struct ebbi_budget_figures *budge
 	item(line, " + other mappings ", ebbi_excess(others, metadata + smaps.file_bytes + smaps.stack_bytes));
 }
 
-void ebbi_refusal_explain(size_t bytes)
+/* ` for account http (31.9 of 32.0 MiB)` */
+static void in_account(struct ebbi_fmt *line, int account)
+{
+	struct ebbi_account_figures figures;
+
+	if (ebbi_account_figures(account, &figures) != 0)
+		return;
+	ebbi_fmt_text(line, " for account ");
+	ebbi_fmt_text(line, figures.name);
+	item(line, " (", figures.live_bytes);
+	item(line, " of ", figures.limit_bytes != 0 ? figures.limit_bytes : figures.soft_bytes);
+	ebbi_fmt_text(line, " MiB)");
+}
+
+void ebbi_refusal_explain(size_t bytes, int account)
 {
 	char text[480];
 	struct ebbi_fmt line = ebbi_fmt_into(text, sizeof(text) - 1);
@@ -92,10 +107,13 @@ void ebbi_refusal_explain(size_t bytes)
 		ebbi_fmt_text(&line, "refused ");
 		amount(&line, bytes);
 	} else {
-		ebbi_fmt_text(&line, "over budget");
+		ebbi_fmt_text(&line, account != 0 ? "over the soft limit" : "over budget");
 	}
+	if (account != 0)
+		in_account(&line, account);
 	item(&line, ": process ", budget.process_bytes);
-	item(&line, " of ", budget.line_bytes);
+	if (budget.line_bytes != 0)
+		item(&line, " of ", budget.line_bytes);
 	ebbi_fmt_text(&line, " MiB");
 	parts(&line, &budget);
 	line.capacity++;

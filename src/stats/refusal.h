@@ -9,7 +9,10 @@
 
 #include <stddef.h>
 
-/* `bytes` were refused at the budget's line; 0: it was passed, and the program goes on. One line on stderr. */
-void ebbi_refusal_explain(size_t bytes);
+/*
+ * `bytes` were refused at the limit of `account`, or, of 0, at the budget's line; 0 bytes: the line, or the soft limit, was
+ * passed, and the program goes on. One line on stderr.
+ */
+void ebbi_refusal_explain(size_t bytes, int account);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "heap/account.h"
 #include "heap/budget.h"
 #include "heap/guarded.h"
 #include "heap/hardened.h"
@@ -19,9 +20,10 @@ __attribute__((visibility("protected"))) struct ebb_shared ebb_shared_snapshot =
 
 static struct ebbi_lock publishing = EBBI_LOCK_INIT(EBBI_RANK_SNAPSHOT); /* guards ebb_shared_snapshot */
 
-static void count_cache(const struct ebbi_cache *cache, uint32_t cached[EBBI_CLASSES])
+static void count_cache(struct ebbi_cache *cache, uint32_t cached[EBBI_CLASSES])
 {
-	(void)ebbi_cache_held_bytes(cache, cached);
+	for (struct ebbi_stand *stand = &cache->home; stand != NULL; stand = ebbi_load_acquire(&stand->next))
+		(void)ebbi_stand_held_bytes(stand, cached);
 	if (ebbi_is_hardened())
 		ebbi_quarantine_count(cache, cached);
 }
@@ -40,22 +42,46 @@ static unsigned count_caches(uint32_t cached[EBBI_CLASSES])
 	return caches;
 }
 
+/* A class's figures over all sets. */
+struct class_sums {
+	uint64_t slabs;
+	uint64_t used_slots;
+	uint64_t resident_pages;
+	uint64_t hole_pages;
+};
+
+static struct class_sums sum_class(struct ebb_snapshot *snapshot, unsigned size_class)
+{
+	struct class_sums sum = {0};
+
+	for (unsigned number = 0; number < EBBI_SETS; number++) {
+		struct ebbi_set *set = ebbi_load_acquire(&ebbi_heap.store.sets[number]); /* partner: ebbi_store_add */
+		struct ebbi_bin *bin;
+
+		if (set == NULL)
+			continue;
+		bin = &set->bins[size_class];
+		ebbi_lock_acquire(&bin->lock);
+		sum.slabs += bin->slabs;
+		sum.used_slots += bin->used_slots;
+		sum.resident_pages += bin->resident_pages;
+		sum.hole_pages += bin->hole_pages;
+		snapshot->refault_pages += bin->refault_pages;
+		ebbi_lock_release(&bin->lock);
+	}
+	return sum;
+}
+
 static void add_class(struct ebb_snapshot *snapshot, unsigned size_class, uint32_t cached)
 {
-	struct ebbi_bin *bin = &ebbi_heap.store.bins[size_class];
+	struct class_sums sums = sum_class(snapshot, size_class);
 	struct ebb_class *figures = &snapshot->classes[size_class - 1];
 	uint64_t bytes = ebbi_sizes[size_class].bytes;
-	uint64_t resident;
-	uint64_t holes;
-	uint64_t used;
+	uint64_t resident = sums.resident_pages << EBBI_PAGE_SHIFT;
+	uint64_t holes = sums.hole_pages << EBBI_PAGE_SHIFT;
+	uint64_t used = sums.used_slots;
 
-	ebbi_lock_acquire(&bin->lock);
-	used = bin->used_slots;
-	resident = (uint64_t)bin->resident_pages << EBBI_PAGE_SHIFT;
-	holes = (uint64_t)bin->hole_pages << EBBI_PAGE_SHIFT;
-	figures->slabs = bin->slabs;
-	snapshot->refault_pages += bin->refault_pages;
-	ebbi_lock_release(&bin->lock);
+	figures->slabs = sums.slabs;
 	figures->size_bytes = bytes;
 	figures->cached_slots = cached;
 	figures->live_slots = ebbi_excess(used, cached);
@@ -147,8 +173,34 @@ static void begin(struct ebb_snapshot *snapshot)
 	snapshot->classes_room = EBB_SNAPSHOT_CLASSES;
 	snapshot->accounts_room = EBB_SNAPSHOT_ACCOUNTS;
 	snapshot->owners_room = EBB_SNAPSHOT_OWNERS;
-	memset(&snapshot->accounts[0], 0, sizeof(snapshot->accounts[0]));
 	memset(&snapshot->owners[0], 0, sizeof(snapshot->owners[0]));
+}
+
+int ebbi_snapshot_account(int account, struct ebb_account *ret_account)
+{
+	struct ebbi_account_figures figures;
+	int error = ebbi_account_figures(account, &figures);
+
+	if (error != 0)
+		return error;
+	memcpy(ret_account->name, figures.name, sizeof(ret_account->name));
+	ret_account->live_bytes = figures.live_bytes;
+	ret_account->peak_bytes = figures.peak_bytes;
+	ret_account->limit_bytes = figures.limit_bytes;
+	ret_account->soft_limit_bytes = figures.soft_bytes;
+	ret_account->refusals = figures.refusals;
+	return 0;
+}
+
+static void add_accounts(struct ebb_snapshot *snapshot)
+{
+	unsigned count = 0;
+
+	while (count < EBB_SNAPSHOT_ACCOUNTS &&
+	       ebbi_snapshot_account((int)count + 1, &snapshot->accounts[count]) == 0)
+		count++;
+	if (count < EBB_SNAPSHOT_ACCOUNTS)
+		snapshot->accounts[count].name[0] = '\0';
 }
 
 void ebbi_snapshot_take(struct ebb_snapshot *ret_snapshot)
@@ -163,6 +215,7 @@ void ebbi_snapshot_take(struct ebb_snapshot *ret_snapshot)
 	add_pages(ret_snapshot);
 	add_metadata(ret_snapshot);
 	add_budget(ret_snapshot);
+	add_accounts(ret_snapshot);
 	ret_snapshot->threads = ebbi_load_relaxed(&registry->owned);
 	/* Page map entries (8 bytes a page and less for the bits) and a shelf page a thread. */
 	ret_snapshot->metadata_bytes += ret_snapshot->resident_bytes / EBBI_PAGE_BYTES * 8 +

@@ -17,6 +17,9 @@
 /* Fill all figures, and the lists up to the entry that ends each. */
 void ebbi_snapshot_take(struct ebb_snapshot *ret_snapshot);
 
+/* What an explicit account has. -EINVAL: there is no such account. */
+int ebbi_snapshot_account(int account, struct ebb_account *ret_account);
+
 /* Refresh ebb_shared_snapshot; without effect while somebody else does, or holds it. */
 void ebbi_snapshot_publish(void);
 

@@ -21,25 +21,26 @@ static void begin(void)
 	ebbi_store_init(&store, &fake_vm, 4096, EBBI_HUGE_ADVICE_NONE);
 	pool.store = &store;
 	for (unsigned i = 0; i < 2; i++) {
-		caches[i].shelf = ebbi_meta_area(&store.meta, ebbi_shelf_bytes(4096));
-		CHECK(caches[i].shelf != NULL);
-		ebbi_shelf_check(caches[i].shelf);
+		caches[i].home.shelf = ebbi_meta_area(&store.meta, ebbi_shelf_bytes(4096));
+		CHECK(caches[i].home.shelf != NULL);
+		caches[i].home.set = &store.home;
+		ebbi_shelf_check(caches[i].home.shelf);
 	}
 }
 
 static void check(void)
 {
 	for (unsigned i = 0; i < 2; i++)
-		ebbi_shelf_check(caches[i].shelf);
+		ebbi_shelf_check(caches[i].home.shelf);
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
-		ebbi_bin_check(&store, size_class);
-	CHECK_EQ(pool.grown_bytes, caches[0].grown_bytes + caches[1].grown_bytes);
+		ebbi_bin_check(&store.home.bins[size_class]);
+	CHECK_EQ(pool.grown_bytes, caches[0].home.grown_bytes + caches[1].home.grown_bytes);
 }
 
 static void take_many(struct ebbi_cache *cache, unsigned size_class, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
-		out[i] = ebbi_cache_take(&pool, cache, size_class);
+		out[i] = ebbi_stand_take(&pool, &cache->home, size_class);
 		CHECK(out[i] != NULL);
 	}
 }
@@ -49,7 +50,7 @@ static size_t put_many(struct ebbi_cache *cache, unsigned size_class, unsigned c
 	size_t given = 0;
 
 	for (unsigned i = 0; i < count; i++)
-		given += ebbi_cache_put(&pool, cache, size_class, out[i]);
+		given += ebbi_stand_put(&pool, &cache->home, size_class, out[i]);
 	return given;
 }
 
@@ -59,7 +60,7 @@ static unsigned cached(unsigned size_class)
 	uint32_t slots[EBBI_CLASSES] = {0};
 
 	for (unsigned i = 0; i < 2; i++)
-		(void)ebbi_cache_held_bytes(&caches[i], slots);
+		(void)ebbi_stand_held_bytes(&caches[i].home, slots);
 	return slots[size_class];
 }
 
@@ -75,14 +76,14 @@ TEST(slots_are_apart)
 		for (unsigned i = 0; i < 200; i++) {
 			CHECK_EQ(*(unsigned char *)out[i], i);
 			CHECK_EQ(((unsigned char *)out[i])[bytes - 1], i);
-			CHECK(!ebbi_cache_holds(&caches[0], size_class, out[i]));
+			CHECK(!ebbi_stand_holds(&caches[0].home, size_class, out[i]));
 		}
-		CHECK_EQ(store.bins[size_class].used_slots, 200u + cached(size_class));
+		CHECK_EQ(store.home.bins[size_class].used_slots, 200u + cached(size_class));
 		check();
 		(void)put_many(&caches[0], size_class, 200);
 		check();
-		CHECK_EQ(store.bins[size_class].used_slots, cached(size_class));
-		CHECK_EQ(ebbi_cache_holds(&caches[0], size_class, out[199]), EBBI_POLICY_STACK_MOST(bytes) > 0);
+		CHECK_EQ(store.home.bins[size_class].used_slots, cached(size_class));
+		CHECK_EQ(ebbi_stand_holds(&caches[0].home, size_class, out[199]), EBBI_POLICY_STACK_MOST(bytes) > 0);
 	}
 }
 
@@ -92,7 +93,7 @@ TEST(last_in_first_out)
 	take_many(&caches[0], EBBI_CLASS_64, 4);
 	(void)put_many(&caches[0], EBBI_CLASS_64, 4);
 	for (unsigned i = 4; i-- > 0;)
-		CHECK(ebbi_cache_take(&pool, &caches[0], EBBI_CLASS_64) == out[i]);
+		CHECK(ebbi_stand_take(&pool, &caches[0].home, EBBI_CLASS_64) == out[i]);
 }
 
 TEST(refills_grow)
@@ -101,10 +102,10 @@ TEST(refills_grow)
 
 	begin();
 	take_many(&caches[0], EBBI_CLASS_64, 64);
-	first = store.bins[EBBI_CLASS_64].refills;
+	first = store.home.bins[EBBI_CLASS_64].refills;
 	CHECK_GE(first, 3u);
 	take_many(&caches[0], EBBI_CLASS_64, 6400);
-	CHECK_LE(store.bins[EBBI_CLASS_64].refills - first, 110u);
+	CHECK_LE(store.home.bins[EBBI_CLASS_64].refills - first, 110u);
 	/* Large slots come a few at a time. */
 	take_many(&caches[0], EBBI_CLASS_32768, 1);
 	CHECK_LE(cached(EBBI_CLASS_32768), 1u);
@@ -123,10 +124,10 @@ TEST(spills_give_the_older_half)
 	CHECK_GE(cached(EBBI_CLASS_64), most / 2);
 	/* What is told covers what went, and what the stack may hold now. */
 	CHECK_GE(given, (2000 - cached(EBBI_CLASS_64)) * (size_t)64);
-	CHECK_EQ(store.bins[EBBI_CLASS_64].used_slots, cached(EBBI_CLASS_64));
+	CHECK_EQ(store.home.bins[EBBI_CLASS_64].used_slots, cached(EBBI_CLASS_64));
 	/* The newest are still here. */
-	CHECK(ebbi_cache_take(&pool, &caches[0], EBBI_CLASS_64) == out[1999]);
-	CHECK(!ebbi_cache_holds(&caches[0], EBBI_CLASS_64, out[0]));
+	CHECK(ebbi_stand_take(&pool, &caches[0].home, EBBI_CLASS_64) == out[1999]);
+	CHECK(!ebbi_stand_holds(&caches[0].home, EBBI_CLASS_64, out[0]));
 	check();
 }
 
@@ -139,14 +140,14 @@ TEST(stacks_grow_and_keep_their_order)
 	take_many(&caches[0], EBBI_CLASS_64, most);
 	(void)ebbi_cache_drain(&pool, &caches[0]);
 	for (unsigned i = 0; i < most; i++) {
-		(void)ebbi_cache_put(&pool, &caches[0], EBBI_CLASS_64, out[i]);
+		(void)ebbi_stand_put(&pool, &caches[0].home, EBBI_CLASS_64, out[i]);
 		CHECK_EQ(cached(EBBI_CLASS_64), i + 1);
 		check();
 	}
-	CHECK_EQ(ebbi_rack_places(&caches[0].shelf->racks[EBBI_CLASS_64], EBBI_CLASS_64), most);
-	CHECK_EQ(caches[0].grown_bytes, (most - first) * (size_t)64);
+	CHECK_EQ(ebbi_rack_places(&caches[0].home.shelf->racks[EBBI_CLASS_64], EBBI_CLASS_64), most);
+	CHECK_EQ(caches[0].home.grown_bytes, (most - first) * (size_t)64);
 	for (unsigned i = most; i-- > 0;)
-		CHECK(ebbi_cache_take(&pool, &caches[0], EBBI_CLASS_64) == out[i]);
+		CHECK(ebbi_stand_take(&pool, &caches[0].home, EBBI_CLASS_64) == out[i]);
 	(void)ebbi_cache_drain(&pool, &caches[0]);
 	CHECK_EQ(pool.grown_bytes, 0u);
 }
@@ -167,12 +168,12 @@ TEST(all_stacks_fit_the_shelf)
 	(void)ebbi_cache_drain(&pool, &caches[0]);
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
 		for (unsigned i = 0; i < EBBI_POLICY_STACK_MOST(ebbi_sizes[size_class].bytes); i++)
-			(void)ebbi_cache_put(&pool, &caches[0], size_class, all[size_class][i]);
+			(void)ebbi_stand_put(&pool, &caches[0].home, size_class, all[size_class][i]);
 	check();
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++) {
-		const struct ebbi_rack *rack = &caches[0].shelf->racks[size_class];
+		const struct ebbi_rack *rack = &caches[0].home.shelf->racks[size_class];
 		unsigned most = EBBI_POLICY_STACK_MOST(ebbi_sizes[size_class].bytes);
-		void **places = ebbi_shelf_place(caches[0].shelf, rack->top - most * sizeof(void *));
+		void **places = ebbi_shelf_place(caches[0].home.shelf, rack->top - most * sizeof(void *));
 
 		CHECK_LE(rack->end, ebbi_shelf_bytes(4096));
 		CHECK_EQ(ebbi_rack_count(rack, size_class), most);
@@ -195,17 +196,17 @@ TEST(stacks_without_room)
 		take_many(&caches[0], EBBI_CLASS_32768, 5);
 		CHECK_EQ(put_many(&caches[0], EBBI_CLASS_32768, 5), 5 * (size_t)32768);
 		CHECK_EQ(cached(EBBI_CLASS_32768), 0u);
-		CHECK_EQ(store.bins[EBBI_CLASS_32768].used_slots, 0u);
+		CHECK_EQ(store.home.bins[EBBI_CLASS_32768].used_slots, 0u);
 		take_many(&caches[0], EBBI_CLASS_16384, 5);
 		(void)put_many(&caches[0], EBBI_CLASS_16384, 5);
 		CHECK_EQ(cached(EBBI_CLASS_16384), 1u);
-		CHECK(ebbi_cache_holds(&caches[0], EBBI_CLASS_16384, out[4]));
-		CHECK_EQ(store.bins[EBBI_CLASS_16384].used_slots, 1u);
+		CHECK(ebbi_stand_holds(&caches[0].home, EBBI_CLASS_16384, out[4]));
+		CHECK_EQ(store.home.bins[EBBI_CLASS_16384].used_slots, 1u);
 		check();
 	}
 	(void)ebbi_cache_drain(&pool, &caches[0]);
 	CHECK_EQ(pool.grown_bytes, 0u);
-	CHECK_EQ(store.bins[EBBI_CLASS_16384].used_slots, 0u);
+	CHECK_EQ(store.home.bins[EBBI_CLASS_16384].used_slots, 0u);
 	check();
 }
 
@@ -219,8 +220,8 @@ TEST(the_cap_over_all_caches)
 	take_many(&caches[0], EBBI_CLASS_64, 100);
 	(void)ebbi_cache_drain(&pool, &caches[0]);
 	(void)put_many(&caches[0], EBBI_CLASS_64, 100);
-	CHECK_EQ(ebbi_rack_places(&caches[0].shelf->racks[EBBI_CLASS_64], EBBI_CLASS_64), EBBI_POLICY_STACK_FIRST(64));
-	CHECK_EQ(caches[0].grown_bytes, 0u);
+	CHECK_EQ(ebbi_rack_places(&caches[0].home.shelf->racks[EBBI_CLASS_64], EBBI_CLASS_64), EBBI_POLICY_STACK_FIRST(64));
+	CHECK_EQ(caches[0].home.grown_bytes, 0u);
 	CHECK_EQ(pool.grown_bytes, cap);
 	pool.grown_bytes = 0;
 	check();
@@ -233,15 +234,15 @@ TEST(draining)
 		take_many(&caches[0], size_class, 3);
 		(void)put_many(&caches[0], size_class, 2);
 	}
-	CHECK_EQ(ebbi_cache_held_bytes(&caches[0], NULL), ebbi_cache_drain(&pool, &caches[0]));
-	CHECK_EQ(ebbi_cache_held_bytes(&caches[0], NULL), 0u);
+	CHECK_EQ(ebbi_stand_held_bytes(&caches[0].home, NULL), ebbi_cache_drain(&pool, &caches[0]));
+	CHECK_EQ(ebbi_stand_held_bytes(&caches[0].home, NULL), 0u);
 	for (unsigned size_class = 1; size_class < EBBI_CLASSES; size_class++)
-		CHECK_EQ(store.bins[size_class].used_slots, 1u);
+		CHECK_EQ(store.home.bins[size_class].used_slots, 1u);
 	CHECK_EQ(ebbi_cache_drain(&pool, &caches[0]), 0u);
 	check();
 	/* A shelf of zeros works on. */
-	CHECK_EQ(fake_vm.purge(caches[0].shelf, ebbi_shelf_bytes(4096)), 0);
-	CHECK(ebbi_cache_take(&pool, &caches[0], EBBI_CLASS_64) != NULL);
+	CHECK_EQ(fake_vm.purge(caches[0].home.shelf, ebbi_shelf_bytes(4096)), 0);
+	CHECK(ebbi_stand_take(&pool, &caches[0].home, EBBI_CLASS_64) != NULL);
 	check();
 }
 
@@ -254,10 +255,10 @@ TEST(slots_wander_between_caches)
 	}
 	check();
 	/* The same slots over and over. */
-	CHECK_LE(store.bins[EBBI_CLASS_48].slabs, 1u);
+	CHECK_LE(store.home.bins[EBBI_CLASS_48].slabs, 1u);
 	(void)ebbi_cache_drain(&pool, &caches[0]);
 	(void)ebbi_cache_drain(&pool, &caches[1]);
-	CHECK_EQ(store.bins[EBBI_CLASS_48].used_slots, 0u);
+	CHECK_EQ(store.home.bins[EBBI_CLASS_48].used_slots, 0u);
 	check();
 }
 
@@ -266,40 +267,40 @@ TEST(without_memory)
 	begin();
 	fake_vm_refuse(FAKE_RESERVE, 0, UINT32_MAX);
 	fake_vm_refuse(FAKE_COMMIT, 0, UINT32_MAX);
-	CHECK(ebbi_cache_take(&pool, &caches[0], EBBI_CLASS_64) == NULL);
+	CHECK(ebbi_stand_take(&pool, &caches[0].home, EBBI_CLASS_64) == NULL);
 	check();
 	fake_vm_refuse(FAKE_RESERVE, 0, 0);
 	fake_vm_refuse(FAKE_COMMIT, 0, 0);
-	CHECK(ebbi_cache_take(&pool, &caches[0], EBBI_CLASS_64) != NULL);
+	CHECK(ebbi_stand_take(&pool, &caches[0].home, EBBI_CLASS_64) != NULL);
 }
 
 static void too_long(void *argument)
 {
 	(void)argument;
-	caches[0].shelf->racks[EBBI_CLASS_64].top = UINT16_MAX;
+	caches[0].home.shelf->racks[EBBI_CLASS_64].top = UINT16_MAX;
 	check();
 }
 
 static void by_half(void *argument)
 {
 	(void)argument;
-	caches[0].shelf->racks[EBBI_CLASS_64].top = 0;
+	caches[0].home.shelf->racks[EBBI_CLASS_64].top = 0;
 	check();
 }
 
 static void without_newest(void *argument)
 {
 	(void)argument;
-	caches[0].shelf->racks[EBBI_CLASS_64].hot = NULL;
+	caches[0].home.shelf->racks[EBBI_CLASS_64].hot = NULL;
 	check();
 }
 
 static void without_bottom(void *argument)
 {
-	struct ebbi_rack *rack = &caches[0].shelf->racks[EBBI_CLASS_64];
+	struct ebbi_rack *rack = &caches[0].home.shelf->racks[EBBI_CLASS_64];
 
 	(void)argument;
-	*ebbi_shelf_place(caches[0].shelf, rack->top - ebbi_rack_count(rack, EBBI_CLASS_64) * sizeof(void *)) = rack;
+	*ebbi_shelf_place(caches[0].home.shelf, rack->top - ebbi_rack_count(rack, EBBI_CLASS_64) * sizeof(void *)) = rack;
 	check();
 }
 

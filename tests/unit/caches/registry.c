@@ -75,21 +75,21 @@ static void use(struct ebbi_cache *cache)
 {
 	CHECK(ebbi_seen_clear(ebbi_handshake_enter(&cache->handshake)));
 	for (unsigned i = 0; i < 10; i++)
-		(void)ebbi_cache_put(&registry.pool, cache, EBBI_CLASS_64,
-				     ebbi_cache_take(&registry.pool, cache, EBBI_CLASS_64));
+		(void)ebbi_stand_put(&registry.pool, &cache->home, EBBI_CLASS_64,
+				     ebbi_stand_take(&registry.pool, &cache->home, EBBI_CLASS_64));
 	ebbi_handshake_leave(&cache->handshake);
 }
 
 static bool is_full(const struct ebbi_cache *cache)
 {
-	return ebbi_cache_held_bytes(cache, NULL) > 0;
+	return ebbi_stand_held_bytes(&cache->home, NULL) > 0;
 }
 
 static size_t sweep(enum ebbi_sweep which, struct ebbi_cache *own)
 {
 	size_t left = ebbi_registry_sweep(&registry, which, own);
 
-	ebbi_bin_check(&store, EBBI_CLASS_64);
+	ebbi_bin_check(&store.home.bins[EBBI_CLASS_64]);
 	ebbi_pages_check(&store.pages);
 	return left;
 }
@@ -102,7 +102,7 @@ TEST(adopt_and_leave)
 	begin();
 	a = adopt();
 	b = adopt();
-	CHECK(a != b && a->shelf != b->shelf);
+	CHECK(a != b && a->home.shelf != b->home.shelf);
 	CHECK_EQ((uintptr_t)a % EBBI_CACHE_LINE, 0u);
 	CHECK_EQ(registry.owned, 2u);
 	use(a);
@@ -128,7 +128,7 @@ TEST(full_check_leaves_nothing_behind)
 	registry.standing_stop = EBBI_STOP_SLOW;
 	cache = adopt();
 	CHECK_EQ(ebbi_handshake_enter(&cache->handshake) & EBBI_STOP_SLOW, EBBI_STOP_SLOW);
-	(void)ebbi_cache_take(&registry.pool, cache, EBBI_CLASS_64);
+	(void)ebbi_stand_take(&registry.pool, &cache->home, EBBI_CLASS_64);
 	ebbi_handshake_leave(&cache->handshake);
 	CHECK(is_full(cache));
 	ebbi_registry_leave(&registry, cache);
@@ -171,14 +171,14 @@ TEST(idle_caches_are_emptied_at_the_second_sweep)
 	CHECK_EQ(barriers, 1u);
 	CHECK(!is_full(a));
 	CHECK(is_full(b));
-	CHECK_EQ(fake_vm_resident_pages((uintptr_t)a->shelf, ebbi_shelf_bytes(4096)), 1u); /* is_full read it in */
+	CHECK_EQ(fake_vm_resident_pages((uintptr_t)a->home.shelf, ebbi_shelf_bytes(4096)), 1u); /* is_full read it in */
 	CHECK_EQ(sweep(EBBI_SWEEP_IDLE, NULL), 0u);
 	CHECK(!is_full(b));
 	CHECK_EQ(registry.drained, 2u);
 	/* Nothing to do: no barrier. */
 	CHECK_EQ(sweep(EBBI_SWEEP_IDLE, NULL), 0u);
 	CHECK_EQ(barriers, 2u);
-	CHECK_EQ(store.bins[EBBI_CLASS_64].used_slots, 0u);
+	CHECK_EQ(store.home.bins[EBBI_CLASS_64].used_slots, 0u);
 	/* And it works again. */
 	use(a);
 	CHECK_EQ(sweep(EBBI_SWEEP_IDLE, NULL), 1u);
@@ -320,7 +320,7 @@ TEST(deferred_frees)
 	begin();
 	cache = adopt();
 	(void)ebbi_handshake_enter(&cache->handshake);
-	small = ebbi_cache_take(&registry.pool, cache, EBBI_CLASS_16);
+	small = ebbi_stand_take(&registry.pool, &cache->home, EBBI_CLASS_16);
 	CHECK_EQ(ebbi_large_alloc(&large, 100000, 16, EBBI_CONTENT_ANY, &run), 0);
 	CHECK_EQ(ebbi_large_alloc_nested(&large, 8, 16, &nested), 0);
 	ebbi_handshake_defer(&cache->handshake, small);
@@ -331,18 +331,18 @@ TEST(deferred_frees)
 	CHECK_EQ(cache->handshake.stop, 0u);
 	CHECK_EQ(registry.deferred_frees, 3u);
 	CHECK_EQ(large.run_pages, 0u);
-	CHECK(ebbi_cache_holds(cache, EBBI_CLASS_16, small));
+	CHECK(ebbi_stand_holds(&cache->home, EBBI_CLASS_16, small));
 	ebbi_registry_free_deferred(&registry, cache);
 	CHECK_EQ(registry.deferred_frees, 3u);
 	ebbi_handshake_leave(&cache->handshake);
 	/* Also by a sweep, on a cache whose owner never comes back. */
 	(void)ebbi_handshake_enter(&cache->handshake);
-	small = ebbi_cache_take(&registry.pool, cache, EBBI_CLASS_16);
+	small = ebbi_stand_take(&registry.pool, &cache->home, EBBI_CLASS_16);
 	ebbi_handshake_defer(&cache->handshake, small);
 	ebbi_handshake_leave(&cache->handshake);
 	CHECK_EQ(sweep(EBBI_SWEEP_ALL, NULL), 0u);
 	CHECK_EQ(registry.deferred_frees, 4u);
-	CHECK_EQ(store.bins[EBBI_CLASS_16].used_slots, 0u);
+	CHECK_EQ(store.home.bins[EBBI_CLASS_16].used_slots, 0u);
 	CHECK_EQ(large.mapping_pages, 0u);
 }
 
@@ -438,13 +438,13 @@ TEST(fork_child)
 	use(busy);
 	(void)ebbi_handshake_enter(&busy->handshake);
 	CHECK(ebbi_registry_fork_prepare(&registry, own)); /* waits for `busy` in vain, for a bounded time */
-	used = store.bins[EBBI_CLASS_64].used_slots;
+	used = store.home.bins[EBBI_CLASS_64].used_slots;
 	ebbi_registry_fork_child(&registry, own);
 	CHECK_EQ(registry.owned, 1u);
 	CHECK_EQ(registry.lost, 1u);
 	CHECK(is_full(quiet));
 	CHECK(!is_full(busy));
-	CHECK_EQ(store.bins[EBBI_CLASS_64].used_slots, used);
+	CHECK_EQ(store.home.bins[EBBI_CLASS_64].used_slots, used);
 	/* Both serve new threads, and sweeps. */
 	CHECK(ebbi_seen_clear(ebbi_handshake_enter(&busy->handshake)));
 	ebbi_handshake_leave(&busy->handshake);
@@ -519,13 +519,13 @@ static void *worker(void *argument)
 					(void)ebbi_cache_drain(&registry.pool, cache);
 			}
 			for (unsigned i = 0; i < 64; i++) {
-				slots[i] = ebbi_cache_take(&registry.pool, cache, EBBI_CLASS_32 + i % 3);
+				slots[i] = ebbi_stand_take(&registry.pool, &cache->home, EBBI_CLASS_32 + i % 3);
 				*(uintptr_t *)slots[i] = (uintptr_t)slots[i] + round;
 			}
 			for (unsigned i = 0; i < 64; i++) {
 				if (*(uintptr_t *)slots[i] != (uintptr_t)slots[i] + round)
 					CHECK_FAIL("slot %p was written by somebody else", slots[i]);
-				(void)ebbi_cache_put(&registry.pool, cache, EBBI_CLASS_32 + i % 3, slots[i]);
+				(void)ebbi_stand_put(&registry.pool, &cache->home, EBBI_CLASS_32 + i % 3, slots[i]);
 			}
 			ebbi_handshake_leave(&cache->handshake);
 		}
@@ -551,8 +551,8 @@ static void sweep_among_workers(void)
 	for (unsigned i = 0; i < 3; i++)
 		(void)ebbi_registry_sweep(&registry, EBBI_SWEEP_ALL, NULL);
 	for (unsigned i = 0; i < 3; i++) {
-		CHECK_EQ(store.bins[EBBI_CLASS_32 + i].used_slots, 0u);
-		ebbi_bin_check(&store, EBBI_CLASS_32 + i);
+		CHECK_EQ(store.home.bins[EBBI_CLASS_32 + i].used_slots, 0u);
+		ebbi_bin_check(&store.home.bins[EBBI_CLASS_32 + i]);
 	}
 	CHECK_EQ(registry.owned, 0u);
 }

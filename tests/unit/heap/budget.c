@@ -343,8 +343,9 @@ TEST(descriptor)
 
 static unsigned explained;
 
-static void explain(size_t bytes)
+static void explain(size_t bytes, int account)
 {
+	(void)account;
 	char line[64];
 
 	explained++;

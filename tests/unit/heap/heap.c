@@ -126,10 +126,10 @@ TEST(fast_and_slow_agree)
 			CHECK_GE(ebbi_heap_usable_bytes(blocks[i]), bytes);
 		}
 		for (unsigned i = 0; i < 200; i++)
-			i % 3 == 0 ? ebbi_fast_free(blocks[i]) : ebbi_heap_free_slow(blocks[i]);
+			i % 3 == 0 ? ebbi_fast_free(blocks[i]) : ebbi_heap_free_slow(blocks[i], 0);
 	}
 	ebbi_fast_free(NULL);
-	ebbi_heap_free_slow(NULL);
+	ebbi_heap_free_slow(NULL, 0);
 	ebbi_heap_check();
 }
 

@@ -50,14 +50,14 @@ TEST(entries)
 	void *slab = (void *)(((uintptr_t)1 << 48) - 64);
 	/* A slab whose first page's number ends in 8 set bits, so that all its other pages carry. */
 	uintptr_t base = EDGE - EBBI_PAGE_BYTES;
-	uint64_t entry = ebbi_entry_slab(slab, base, 40);
+	uint64_t entry = ebbi_entry_slab(slab, base, ebbi_entry_bin(40, 0));
 
 	CHECK_EQ(ebbi_entry_kind(entry), 40u);
 	CHECK(ebbi_entry_slab_pointer(entry) == slab);
 	CHECK_EQ(ebbi_entry_slab_offset(entry, base), 0u);
 	CHECK_EQ(ebbi_entry_slab_offset(entry, base + 4095), 4095u);
 	CHECK_EQ(ebbi_entry_slab_offset(entry, base + 255 * 4096 + 4095), 255u * 4096 + 4095);
-	CHECK_EQ(ebbi_entry_slab_offset(ebbi_entry_slab(slab, EDGE, 1), EDGE + 5 * 4096 + 7), 5u * 4096 + 7);
+	CHECK_EQ(ebbi_entry_slab_offset(ebbi_entry_slab(slab, EDGE, ebbi_entry_bin(1, 0)), EDGE + 5 * 4096 + 7), 5u * 4096 + 7);
 	entry = ebbi_entry_run(EBBI_KIND_RUN, (size_t)1 << 36);
 	CHECK_EQ(ebbi_entry_kind(entry), EBBI_KIND_RUN);
 	CHECK_EQ(ebbi_entry_run_pages(entry), (size_t)1 << 36);

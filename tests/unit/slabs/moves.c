@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "seeded.h"
-#include "slabs/bin.h"
+#include "slabs/store.h"
 
 #define CLASS EBBI_CLASS_2048
 #define GIVERS 3u
@@ -30,7 +30,7 @@ static void *take_one(void)
 	void *slot = NULL;
 	struct ebbi_taking taking = {.wanted = 1, .slots = &slot, .room = 1};
 
-	CHECK_EQ(ebbi_bin_take(&store, CLASS, &taking), 0);
+	CHECK_EQ(ebbi_bin_take(&store, &store.home.bins[CLASS], &taking), 0);
 	return taking.count > 0 ? slot : taking.base + ebbi_bit_lowest(taking.bits) * (size_t)ebbi_sizes[CLASS].bytes;
 }
 
@@ -67,7 +67,7 @@ static void thin(struct giver *giver)
 		giver->count -= count;
 		for (unsigned i = 0; i < count; i++)
 			CHECK(*(void **)giver->slots[giver->count + i] == (void *)giver);
-		ebbi_bin_give(&store, CLASS, &giver->slots[giver->count], count);
+		ebbi_bin_give(&store, &store.home.bins[CLASS], &giver->slots[giver->count], count);
 	}
 }
 
@@ -101,10 +101,10 @@ TEST(moves_among_givers)
 		CHECK_EQ(pthread_create(&givers[i].thread, NULL, give, &givers[i]), 0);
 	}
 	while (__atomic_load_n(&giving, __ATOMIC_ACQUIRE) > 0) {
-		(void)ebbi_bin_purge(&store, CLASS, /* everything= */ true, &left);
+		(void)ebbi_bin_purge(&store, &store.home.bins[CLASS], /* everything= */ true, &left);
 		ebbi_store_gather_metadata(&store);
 		(void)ebbi_store_purge_metadata(&store);
-		ebbi_bin_check(&store, CLASS);
+		ebbi_bin_check(&store.home.bins[CLASS]);
 		ebbi_meta_check(&store.meta);
 		(void)__atomic_add_fetch(&passes, 1, __ATOMIC_RELAXED);
 	}
@@ -112,16 +112,16 @@ TEST(moves_among_givers)
 		CHECK_EQ(pthread_join(givers[i].thread, NULL), 0);
 		left_slots += givers[i].count;
 	}
-	CHECK_EQ(store.bins[CLASS].used_slots, left_slots);
+	CHECK_EQ(store.home.bins[CLASS].used_slots, left_slots);
 	/* They thinned out at different times; now all have. */
-	(void)ebbi_bin_purge(&store, CLASS, /* everything= */ true, &left);
+	(void)ebbi_bin_purge(&store, &store.home.bins[CLASS], /* everything= */ true, &left);
 	ebbi_store_gather_metadata(&store);
 	for (unsigned i = 0; i < GIVERS; i++)
-		ebbi_bin_give(&store, CLASS, givers[i].slots, givers[i].count);
-	CHECK_EQ(store.bins[CLASS].used_slots, 0u);
-	CHECK_LE(store.bins[CLASS].slabs, 1u);
-	CHECK_GE(store.bins[CLASS].moves, 1u);
-	(void)ebbi_bin_purge(&store, CLASS, /* everything= */ true, &left);
+		ebbi_bin_give(&store, &store.home.bins[CLASS], givers[i].slots, givers[i].count);
+	CHECK_EQ(store.home.bins[CLASS].used_slots, 0u);
+	CHECK_LE(store.home.bins[CLASS].slabs, 1u);
+	CHECK_GE(store.home.bins[CLASS].moves, 1u);
+	(void)ebbi_bin_purge(&store, &store.home.bins[CLASS], /* everything= */ true, &left);
 	CHECK_EQ(store.meta.used_bytes, 0u);
 }
 

@@ -4,7 +4,7 @@
  *
  *	unit.slabs.random [seed [steps]]
  */
-#include "slabs/bin.h"
+#include "slabs/store.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static void step_take(unsigned which)
 	};
 	unsigned got;
 
-	if (held[which].count + 64 > SLOTS_MOST || ebbi_bin_take(&store, classes[which], &taking) != 0)
+	if (held[which].count + 64 > SLOTS_MOST || ebbi_bin_take(&store, &store.home.bins[classes[which]], &taking) != 0)
 		return;
 	got = taking.count + ebbi_bit_count(taking.bits);
 	CHECK(got >= 1 && got <= taking.wanted && taking.count <= taking.room);
@@ -86,7 +86,7 @@ static void step_take(unsigned which)
 		hold(which, slots[i]);
 	/* Now and then the claim goes back unused, as it does when a cache is drained. */
 	if (taking.bits != 0 && seeded_below(&state, 8) == 0) {
-		ebbi_bin_give_bits(&store, classes[which], taking.bits, taking.base);
+		ebbi_bin_give_bits(&store, &store.home.bins[classes[which]], taking.bits, taking.base);
 		return;
 	}
 	for (; taking.bits != 0; taking.bits &= taking.bits - 1)
@@ -107,7 +107,7 @@ static void step_give(unsigned which, bool neighbours)
 
 		drop(which, neighbours ? held[which].count - 1 : at, &slots[i]);
 	}
-	ebbi_bin_give(&store, classes[which], slots, count);
+	ebbi_bin_give(&store, &store.home.bins[classes[which]], slots, count);
 }
 
 static void step_purge(bool everything)
@@ -115,16 +115,16 @@ static void step_purge(bool everything)
 	size_t left = 0;
 
 	for (unsigned which = 0; which < CLASSES; which++)
-		(void)ebbi_bin_purge(&store, classes[which], everything, &left);
+		(void)ebbi_bin_purge(&store, &store.home.bins[classes[which]], everything, &left);
 	(void)ebbi_pages_purge(&store.pages, everything, &left);
 }
 
 static void check_all(void)
 {
 	for (unsigned which = 0; which < CLASSES; which++) {
-		struct ebbi_bin *bin = &store.bins[classes[which]];
+		struct ebbi_bin *bin = &store.home.bins[classes[which]];
 
-		ebbi_bin_check(&store, classes[which]);
+		ebbi_bin_check(&store.home.bins[classes[which]]);
 		CHECK_EQ(bin->used_slots, held[which].count);
 		for (unsigned i = 0; i < held[which].count; i++)
 			check_mark(which, held[which].slots[i]);
