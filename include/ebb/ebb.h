@@ -49,9 +49,10 @@ struct ebb_class {
 
 /* An account that the program opened. The limits are 0 when there are none. */
 struct ebb_account {
-	char name[32]; /* empty: ends the list */
-	uint64_t live_bytes;       /* allocated and not freed */
-	uint64_t peak_bytes;       /* the most so far, with the free slots that threads kept at hand: at most 64 a class and thread */
+	char name[32];       /* empty: ends the list */
+	uint64_t live_bytes; /* allocated and not freed */
+	uint64_t
+		peak_bytes; /* the most so far, with the free slots that threads kept at hand: at most 64 a class and thread */
 	uint64_t limit_bytes;      /* 0: none */
 	uint64_t soft_limit_bytes; /* 0: none */
 	uint64_t refusals;         /* allocations that returned NULL at limit_bytes */

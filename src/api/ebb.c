@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "api/names.h"
+#include "heap/account.h"
 #include "heap/budget.h"
+#include "heap/fast.h"
 #include "heap/guarded.h"
 #include "heap/hardened.h"
-#include "heap/account.h"
-#include "heap/fast.h"
 #include "heap/heap.h"
 #include "heap/inside.h"
 #include "platform/libc.h"

@@ -215,12 +215,13 @@ static size_t shelved_bytes(const struct ebbi_set *set)
 int ebbi_account_figures(int account, struct ebbi_account_figures *ret_figures)
 {
 	const struct ebbi_set *set = set_of(account);
-	const struct account *at = &accounts[account - 1];
+	const struct account *at;
 	size_t limit;
 	size_t soft;
 
 	if (account == 0 || set == NULL)
 		return -EINVAL;
+	at = &accounts[account - 1];
 	limit = ebbi_load_relaxed(&set->limit_bytes);
 	soft = ebbi_load_relaxed(&at->soft_bytes);
 	*ret_figures = (struct ebbi_account_figures){

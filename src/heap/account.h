@@ -23,7 +23,7 @@
 struct ebbi_account_figures {
 	const char *name;
 	size_t live_bytes;
-	size_t peak_bytes; /* of what left the bins: shelves included */
+	size_t peak_bytes;  /* of what left the bins: shelves included */
 	size_t limit_bytes; /* 0: none */
 	size_t soft_bytes;  /* 0: none */
 	uint64_t refusals;

@@ -229,7 +229,8 @@ static bool ask_program(void)
 {
 	size_t live = ebbi_heap_live_pages();
 
-	if (!ebbi_clock_turn_try(&budget.asked_ns, ASK_EVERY_NS) || !ebbi_callbacks_call(EBBI_PRESSURE_FULL, /* all= */ true))
+	if (!ebbi_clock_turn_try(&budget.asked_ns, ASK_EVERY_NS) ||
+	    !ebbi_callbacks_call(EBBI_PRESSURE_FULL, /* all= */ true))
 		return false;
 	if (ebbi_heap_live_pages() < live)
 		ebbi_store_relaxed(&budget.asked_ns, 0);

@@ -74,7 +74,7 @@ static inline __attribute__((always_inline)) void *ebbi_fast_alloc(size_t bytes)
 
 /* By a thread that is inside: onto the rack, if there is a place and nothing is wrong with the block. */
 static inline __attribute__((always_inline)) bool ebbi_fast_push_try(struct ebbi_shelf *shelf, void *block,
-								      uint64_t entry)
+								     uint64_t entry)
 {
 	struct ebbi_rack *rack = ebbi_fast_rack(shelf, entry & EBBI_ENTRY_CLASS);
 	size_t top = rack->top;

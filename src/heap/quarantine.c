@@ -182,7 +182,8 @@ size_t ebbi_quarantine_drain(struct ebbi_cache *cache)
 		if (waiting->bits == 0)
 			continue;
 		given += ebbi_bit_count(waiting->bits) * (size_t)ebbi_sizes[size_class].bytes;
-		ebbi_bin_give_bits(&ebbi_heap.store, &ebbi_heap.store.home.bins[size_class], waiting->bits, waiting->base);
+		ebbi_bin_give_bits(&ebbi_heap.store, &ebbi_heap.store.home.bins[size_class], waiting->bits,
+				   waiting->base);
 		ebbi_store_relaxed(&waiting->bits, (uint64_t)0);
 	}
 	return given;

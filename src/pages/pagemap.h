@@ -69,7 +69,7 @@ enum ebbi_kind {
 	EBBI_KIND_WAITING_MAPPING,
 };
 
-#define EBBI_ENTRY_LOW ((uint64_t)0x1f) /* not 0: a kind that is no size class, or a set other than the first */
+#define EBBI_ENTRY_LOW ((uint64_t)0x1f)     /* not 0: a kind that is no size class, or a set other than the first */
 #define EBBI_ENTRY_COUNTED ((uint64_t)0x10) /* of those: such a set */
 #define EBBI_ENTRY_CLASS_SHIFT 5u
 #define EBBI_ENTRY_CLASS ((uint64_t)0x3f << EBBI_ENTRY_CLASS_SHIFT)
@@ -124,8 +124,7 @@ static inline uint64_t ebbi_entry_bin(unsigned size_class, unsigned set)
 {
 	uint64_t low = set == 0 ? 0 : EBBI_ENTRY_COUNTED | (set & EBBI_ENTRY_SET_LOW);
 
-	return low | (uint64_t)size_class << EBBI_ENTRY_CLASS_SHIFT |
-	       (uint64_t)(set >> 4) << EBBI_ENTRY_SET_HIGH_SHIFT;
+	return low | (uint64_t)size_class << EBBI_ENTRY_CLASS_SHIFT | (uint64_t)(set >> 4) << EBBI_ENTRY_SET_HIGH_SHIFT;
 }
 
 /* It is a slab's, of a set other than the first. */

@@ -23,9 +23,6 @@
 #define RETAIN_LIVE_PART 8u
 #define KEEP_LEAST_PAGES ((size_t)256) /* of a mapping for which there is not enough room */
 
-/* Pages that mincore(2) is asked for at a time: their bytes lie on a stack that may be the scavenger's small one. */
-#define PRESENT_MOST ((size_t)512)
-
 void ebbi_large_init(struct ebbi_large *large, struct ebbi_store *store)
 {
 	large->store = store;
@@ -438,7 +435,7 @@ static bool resize_try(struct ebbi_large *large, void *block, uint64_t entry, si
 
 /* A block of a counted set stays one. */
 static __attribute__((noinline)) bool resize_counted_try(struct ebbi_large *large, void *block, uint64_t entry,
-							  size_t pages, void **ret_block)
+							 size_t pages, void **ret_block)
 {
 	struct ebbi_set *set = set_of(large, entry);
 	size_t have_bytes = ebbi_entry_run_pages(entry) << EBBI_PAGE_SHIFT;
@@ -463,38 +460,6 @@ bool ebbi_large_resize_try(struct ebbi_large *large, void *block, uint64_t entry
 	if (EBBI_UNLIKELY(ebbi_entry_run_set(entry) != 0))
 		return resize_counted_try(large, block, entry, pages, ret_block);
 	return resize_try(large, block, entry, pages, ret_block);
-}
-
-/* Pages of the range that hold no memory; 0 when the kernel does not say, as for a block that went meanwhile. */
-static size_t absent_pages(const struct ebbi_pages *pages, uintptr_t base, size_t count)
-{
-	unsigned char present[PRESENT_MOST];
-	size_t unit = pages->unit_pages;
-	size_t absent = 0;
-
-	while (count > 0) {
-		size_t here = ebbi_min_size(count, PRESENT_MOST * unit);
-
-		if (ebbi_vm_present((const void *)base, here << EBBI_PAGE_SHIFT, present) != 0)
-			return absent;
-		for (size_t i = 0; i < here / unit; i++)
-			absent += (present[i] & 1) == 0 ? unit : 0;
-		base += (uintptr_t)here << EBBI_PAGE_SHIFT;
-		count -= here;
-	}
-	return absent;
-}
-
-size_t ebbi_large_untouched(const struct ebbi_large *large)
-{
-	uintptr_t at = 0;
-	uintptr_t base;
-	size_t count;
-	size_t untouched = 0;
-
-	while (ebbi_pagemap_block_next(&at, &base, &count))
-		untouched += absent_pages(&large->store->pages, base, count);
-	return untouched;
 }
 
 size_t ebbi_large_purge(struct ebbi_large *large, bool everything, size_t *ret_left)

@@ -19,7 +19,7 @@
 struct ebbi_set {
 	struct ebbi_bin bins[EBBI_CLASSES];
 	struct ebbi_list others[EBBI_CLASSES][EBBI_BIN_PARTIES - 1][EBBI_BIN_QUEUES]; /* guarded by the bin's lock */
-	unsigned number;    /* set at birth */
+	unsigned number;                                                              /* set at birth */
 	size_t taken_bytes; /* relaxed; of the first set not counted, as the next two */
 	size_t peak_bytes;  /* relaxed: the highest taken_bytes so far */
 	size_t limit_bytes; /* relaxed: nothing is taken beyond; SIZE_MAX: none */

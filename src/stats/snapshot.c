@@ -196,8 +196,7 @@ static void add_accounts(struct ebb_snapshot *snapshot)
 {
 	unsigned count = 0;
 
-	while (count < EBB_SNAPSHOT_ACCOUNTS &&
-	       ebbi_snapshot_account((int)count + 1, &snapshot->accounts[count]) == 0)
+	while (count < EBB_SNAPSHOT_ACCOUNTS && ebbi_snapshot_account((int)count + 1, &snapshot->accounts[count]) == 0)
 		count++;
 	if (count < EBB_SNAPSHOT_ACCOUNTS)
 		snapshot->accounts[count].name[0] = '\0';

@@ -220,7 +220,8 @@ TEST(the_cap_over_all_caches)
 	take_many(&caches[0], EBBI_CLASS_64, 100);
 	(void)ebbi_cache_drain(&pool, &caches[0]);
 	(void)put_many(&caches[0], EBBI_CLASS_64, 100);
-	CHECK_EQ(ebbi_rack_places(&caches[0].home.shelf->racks[EBBI_CLASS_64], EBBI_CLASS_64), EBBI_POLICY_STACK_FIRST(64));
+	CHECK_EQ(ebbi_rack_places(&caches[0].home.shelf->racks[EBBI_CLASS_64], EBBI_CLASS_64),
+		 EBBI_POLICY_STACK_FIRST(64));
 	CHECK_EQ(caches[0].home.grown_bytes, 0u);
 	CHECK_EQ(pool.grown_bytes, cap);
 	pool.grown_bytes = 0;
@@ -300,7 +301,8 @@ static void without_bottom(void *argument)
 	struct ebbi_rack *rack = &caches[0].home.shelf->racks[EBBI_CLASS_64];
 
 	(void)argument;
-	*ebbi_shelf_place(caches[0].home.shelf, rack->top - ebbi_rack_count(rack, EBBI_CLASS_64) * sizeof(void *)) = rack;
+	*ebbi_shelf_place(caches[0].home.shelf, rack->top - ebbi_rack_count(rack, EBBI_CLASS_64) * sizeof(void *)) =
+		rack;
 	check();
 }
 

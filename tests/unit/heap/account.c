@@ -137,7 +137,7 @@ TEST(at_random)
 		(void)ebbi_account_enter(accounts[which]);
 		if (blocks[at] == NULL) {
 			blocks[at] = seeded_below(&seed, 4) == 0 ? ebbi_heap_alloc(size, 64, EBBI_CONTENT_ZERO)
-								: ebbi_fast_alloc(size);
+								 : ebbi_fast_alloc(size);
 			of[at] = which;
 			sums[which] += ebbi_heap_usable_bytes(blocks[at]);
 			continue;
@@ -318,7 +318,8 @@ TEST(threads_free_each_others)
 
 	pthread_barrier_init(&barrier, NULL, 5);
 	for (unsigned i = 0; i < 4; i++) {
-		jobs[i] = (struct job){.account = create(0), .seed = i, .other = &jobs[(i + 1) % 4], .barrier = &barrier};
+		jobs[i] =
+			(struct job){.account = create(0), .seed = i, .other = &jobs[(i + 1) % 4], .barrier = &barrier};
 		REQUIRE(pthread_create(&threads[i], NULL, work, &jobs[i]) == 0);
 	}
 	pthread_barrier_wait(&barrier);

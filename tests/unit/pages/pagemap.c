@@ -57,7 +57,8 @@ TEST(entries)
 	CHECK_EQ(ebbi_entry_slab_offset(entry, base), 0u);
 	CHECK_EQ(ebbi_entry_slab_offset(entry, base + 4095), 4095u);
 	CHECK_EQ(ebbi_entry_slab_offset(entry, base + 255 * 4096 + 4095), 255u * 4096 + 4095);
-	CHECK_EQ(ebbi_entry_slab_offset(ebbi_entry_slab(slab, EDGE, ebbi_entry_bin(1, 0)), EDGE + 5 * 4096 + 7), 5u * 4096 + 7);
+	CHECK_EQ(ebbi_entry_slab_offset(ebbi_entry_slab(slab, EDGE, ebbi_entry_bin(1, 0)), EDGE + 5 * 4096 + 7),
+		 5u * 4096 + 7);
 	entry = ebbi_entry_run(EBBI_KIND_RUN, (size_t)1 << 36);
 	CHECK_EQ(ebbi_entry_kind(entry), EBBI_KIND_RUN);
 	CHECK_EQ(ebbi_entry_run_pages(entry), (size_t)1 << 36);

@@ -160,7 +160,8 @@ TEST(parties)
 	/* In a bin that has become small everybody gets what there is. */
 	ebbi_bin_give(&store, &store.home.bins[EBBI_CLASS_4096], &out[1], in_slab - 1);
 	for (unsigned i = 1; i < EBBI_BIN_PARTED_SLABS; i++)
-		ebbi_bin_give(&store, &store.home.bins[EBBI_CLASS_4096], &out[i * in_slab + (i == 1)], in_slab - (i == 1));
+		ebbi_bin_give(&store, &store.home.bins[EBBI_CLASS_4096], &out[i * in_slab + (i == 1)],
+			      in_slab - (i == 1));
 	check();
 	CHECK_LE(bin->slabs, 5u);
 	for (unsigned i = 0; i < 3 * in_slab; i++)
@@ -431,7 +432,8 @@ TEST(large_kernel_pages)
 			begin(units[i]);
 			take_many(size_class, 2 * slots);
 			give(size_class, 0, slots - 1);
-			CHECK_EQ(ebbi_bin_purge(&store, &store.home.bins[size_class], /* everything= */ true, &left) % (units[i] / 4096),
+			CHECK_EQ(ebbi_bin_purge(&store, &store.home.bins[size_class], /* everything= */ true, &left) %
+					 (units[i] / 4096),
 				 0u);
 			check();
 			give(size_class, slots - 1, slots + 1);

@@ -78,7 +78,8 @@ static void step_take(unsigned which)
 	};
 	unsigned got;
 
-	if (held[which].count + 64 > SLOTS_MOST || ebbi_bin_take(&store, &store.home.bins[classes[which]], &taking) != 0)
+	if (held[which].count + 64 > SLOTS_MOST ||
+	    ebbi_bin_take(&store, &store.home.bins[classes[which]], &taking) != 0)
 		return;
 	got = taking.count + ebbi_bit_count(taking.bits);
 	CHECK(got >= 1 && got <= taking.wanted && taking.count <= taking.room);
