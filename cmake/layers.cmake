@@ -9,7 +9,7 @@
 #   pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 #   target_link_libraries(lab PUBLIC PkgConfig::YAML)
 
-set(EBB_LIBRARY_LAYERS base config platform policy pages slabs caches heap stats api)
+set(EBB_LIBRARY_LAYERS base config platform policy pages slabs caches heap accounts stats api)
 
 # The command stands on base alone and never links the heap: it reads other processes from outside.
 set(EBB_COMMAND_LAYERS base observe lab report cli)

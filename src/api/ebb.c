@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "accounts/sampling.h"
 #include "api/names.h"
 #include "heap/account.h"
 #include "heap/budget.h"
@@ -159,10 +160,24 @@ EBBI_EXPORT void malloc_stats(void)
 	release_snapshot(cache);
 }
 
-static void child_begins(void)
+/* The samples' tables are locked before the heap is entered. */
+static void before_fork(void)
+{
+	ebbi_sampling_fork_prepare();
+	ebbi_heap_fork_prepare();
+}
+
+static void after_fork_in_parent(void)
+{
+	ebbi_heap_fork_parent();
+	ebbi_sampling_fork_end(/* in_child= */ false);
+}
+
+static void after_fork_in_child(void)
 {
 	ebbi_heap_fork_child();
 	ebbi_snapshot_forget();
+	ebbi_sampling_fork_end(/* in_child= */ true);
 }
 
 /* Before main and before other constructors, while there is one thread. */
@@ -171,8 +186,9 @@ __attribute__((constructor(101))) static void library_begins(void)
 	ebbi_heap_boot();
 	ebbi_heap.publish = ebbi_snapshot_publish;
 	ebbi_heap.explain = ebbi_refusal_explain;
+	ebbi_sampling_start();
 	/* May allocate: after boot. */
-	if (pthread_atfork(ebbi_heap_fork_prepare, ebbi_heap_fork_parent, child_begins) != 0)
+	if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
 		(void)ebbi_fetch_or_relaxed(&ebbi_heap.features_off, EBB_OFF_ATFORK);
 }
 

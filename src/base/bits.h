@@ -75,4 +75,24 @@ static inline size_t ebbi_max_size(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
+/*
+ * Take `bytes` off *left; true when it was not more than that, and it is 0 or less from then on: so it stays, whoever counts down next,
+ * a signal handler too, until it is set anew. More than PTRDIFF_MAX is not seen: the caller puts that back. On x86-64 one
+ * instruction on memory, which the compiler does not make of the lines below for a thread's variable.
+ */
+static inline bool ebbi_count_down(ptrdiff_t *left, size_t bytes)
+{
+#if defined(__x86_64__)
+	bool over;
+
+	__asm__("subq %2, %0" : "+m"(*left), "=@ccle"(over) : "er"(bytes));
+	return over;
+#else
+	ptrdiff_t before = *left;
+
+	*left = (ptrdiff_t)((size_t)before - bytes);
+	return before <= (ptrdiff_t)bytes;
+#endif
+}
+
 #endif

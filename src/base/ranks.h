@@ -13,6 +13,7 @@
 
 enum ebbi_rank {
 	EBBI_RANK_NONE,     /* a lock nobody initialised: refused by checked builds */
+	EBBI_RANK_SAMPLES,  /* the tables of the automatic accounts: before the heap is entered, and round a fork */
 	EBBI_RANK_REGISTRY, /* the list of thread caches, fork */
 	EBBI_RANK_CACHE,    /* one cache's control lock: held while somebody drains it */
 	EBBI_RANK_SNAPSHOT, /* the figures are being taken for readers outside */

@@ -16,7 +16,7 @@
 
 #include "heap/heap.h"
 
-/* The whole allocation, whatever it takes. */
+/* The whole allocation, whatever it takes; `bytes` were taken off the countdown. */
 void *ebbi_heap_alloc_slow(size_t bytes);
 /* The same after enter() returned `seen`, which was not clear. */
 void *ebbi_heap_alloc_seen(size_t bytes, uint32_t seen);
@@ -47,7 +47,8 @@ static inline __attribute__((always_inline)) void *ebbi_fast_alloc(size_t bytes)
 	uint32_t seen;
 	void *slot;
 
-	if (EBBI_UNLIKELY(cache == NULL))
+	/* A thread without a cache has nothing left. */
+	if (EBBI_UNLIKELY(ebbi_count_down(&ebbi_thread_self.left, bytes)))
 		return ebbi_heap_alloc_slow(bytes);
 	if (EBBI_LIKELY(bytes <= EBBI_CLASS_TABLE_MOST))
 		rack = ebbi_fast_rack(shelf, ebbi_class_offsets[(bytes + 15) >> 4]);

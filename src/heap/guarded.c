@@ -74,7 +74,7 @@ struct ebbi_guarded_block ebbi_guarded_find(uintptr_t base, uint64_t entry)
 {
 	struct ebbi_guarded_block block = {.base = base, .pages = ebbi_entry_run_pages(entry)};
 	uint64_t guard = ebbi_pagemap_get(last_page(base, block.pages));
-	size_t field = ebbi_entry_run_pages(guard);
+	size_t field = (size_t)(guard >> 8);
 
 	block.room = block.pages << EBBI_PAGE_SHIFT;
 	block.start = (char *)base;

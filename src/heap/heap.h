@@ -28,6 +28,9 @@ struct ebbi_heap {
 	/* Set at boot by stats/, may be NULL: says on stderr that `bytes` were refused at the limit of `account`, or, of 0, at the
 	 * budget's line; 0 bytes: that it was passed. */
 	void (*explain)(size_t bytes, int account);
+	/* Set at boot by accounts/, release; NULL: no samples, see heap/sampled.h */
+	const struct ebbi_sampler *sampler;
+	uint32_t sample_doublings;    /* relaxed: of the mean distance of samples, since they take too long */
 	uint64_t nested_allocations;  /* relaxed */
 	uint64_t refused_allocations; /* relaxed */
 	uint32_t features_off;        /* relaxed: EBB_OFF_* */
@@ -50,12 +53,17 @@ struct ebbi_thread {
 	struct ebbi_shelf *shelf; /* stand->shelf: where malloc takes from */
 	struct ebbi_shelf *home;  /* cache->home.shelf: where free puts what belongs to no account */
 	struct ebbi_stand *stand; /* of the account that the thread is in: heap/account.h */
+	ptrdiff_t left;           /* bytes to the next sample; more than 0 only while there is a cache */
+	ptrdiff_t left_aside;     /* the same while there is none; 0: not drawn yet */
 	unsigned exit_rounds;     /* of thread-specific destructors seen */
 	unsigned nested_forks;    /* forks of handlers within a prepared fork or within the allocator */
 	uint8_t early;            /* operations without a cache so far, see heap/inside.h */
 	bool asked;               /* the program was asked for memory, on this thread's behalf */
 	bool in_callback;         /* of a budget: heap/callbacks.h */
 	bool ended;               /* its cache was given up: it allocates without one */
+	uint8_t doublings;        /* of the mean distance of samples, that `left` was drawn with */
+	uint8_t in_tables;    /* accounts/tables.h: it holds their lock or waits for it; its handlers find this set */
+	uint8_t tables_forks; /* forks of handlers that found it set */
 };
 
 extern EBBI_OWN __thread struct ebbi_thread ebbi_thread_self __attribute__((tls_model("initial-exec")));
@@ -71,6 +79,9 @@ void ebbi_heap_boot(void);
  * is 0.
  */
 void *ebbi_heap_alloc(size_t bytes, size_t align_bytes, enum ebbi_content content);
+
+/* The same for bytes that were taken off the countdown already. */
+void *ebbi_heap_alloc_uncounted(size_t bytes, size_t align_bytes, enum ebbi_content content);
 
 /* `block` is not NULL. */
 void ebbi_heap_free(void *block);

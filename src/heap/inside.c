@@ -32,6 +32,8 @@ void ebbi_thread_at_exit(void *cache)
 		return;
 	}
 	ebbi_signals_block(&mask);
+	ebbi_thread_self.left_aside = ebbi_thread_self.left;
+	ebbi_thread_self.left = 0;
 	ebbi_thread_self.cache = NULL;
 	ebbi_thread_self.shelf = NULL;
 	ebbi_thread_self.home = NULL;

@@ -7,6 +7,7 @@
 #include "heap/hardened.h"
 #include "heap/inside.h"
 #include "heap/misuse.h"
+#include "heap/sampled.h"
 #include "heap/scavenger.h"
 
 /*
@@ -51,6 +52,22 @@ static bool resize_large_try(void *block, uint64_t entry, size_t bytes, void **r
 	return done;
 }
 
+/* As resize_large_try. To samples it is a free and an allocation, unless it has the pages that are asked for. */
+static bool resize_large_sampled_try(void *block, uint64_t entry, size_t bytes, void **ret_block)
+{
+	bool changes = ebbi_excess(ebbi_misuse_block_bytes(entry), EBBI_PAGE_BYTES) >= bytes ||
+		       bytes > ebbi_misuse_block_bytes(entry);
+
+	/* Before somebody else can have its addresses. */
+	if (changes && ebbi_is_sampled(entry))
+		ebbi_sampled_drop(block);
+	if (!resize_large_try(block, entry, bytes, ret_block))
+		return false;
+	if (changes)
+		ebbi_sampled_resized(*ret_block, bytes);
+	return true;
+}
+
 /* check:full: a block that stays where it is passes no free that would notice. */
 static void check_live(const void *block, uint64_t entry)
 {
@@ -67,7 +84,7 @@ static inline bool fits(uint64_t entry, size_t have, size_t bytes)
 {
 	if (bytes > have)
 		return false;
-	if (ebbi_entry_kind(entry) < EBBI_CLASSES)
+	if (ebbi_entry_kind(entry) < EBBI_CLASSES || ebbi_entry_stands_for(entry) != 0)
 		return bytes > have / 2 || have <= 4 * EBBI_ALIGNMENT;
 	return ebbi_entry_kind(entry) == EBBI_KIND_NESTED; /* short-lived: not worth a move */
 }
@@ -89,7 +106,8 @@ static __attribute__((noinline)) void *resize_slow(void *block, size_t bytes)
 	}
 	if (fits(entry, have, bytes))
 		return block;
-	if (ebbi_entry_kind(entry) >= EBBI_CLASSES && resize_large_try(block, entry, bytes, &moved))
+	if (ebbi_entry_kind(entry) >= EBBI_CLASSES && ebbi_entry_stands_for(entry) == 0 &&
+	    resize_large_sampled_try(block, entry, bytes, &moved))
 		return moved;
 	if (bytes > have && bytes > EBBI_SMALL_MOST && bytes <= PTRDIFF_MAX &&
 	    ebbi_budget_has_room(have + have / HEADROOM_PART))

@@ -11,6 +11,7 @@
 #include "heap/inside.h"
 #include "heap/misuse.h"
 #include "heap/reclaim.h"
+#include "heap/sampled.h"
 #include "heap/scavenger.h"
 #include "platform/thread.h"
 
@@ -40,7 +41,7 @@ static __attribute__((noinline)) void *refused(size_t bytes, size_t align_bytes,
 	if (!ebbi_budget_ask(ebbi_max_size(bytes, align_bytes)))
 		return without_memory();
 	ebbi_thread_self.asked = true;
-	block = ebbi_heap_alloc(bytes, align_bytes, content);
+	block = ebbi_heap_alloc_uncounted(bytes, align_bytes, content);
 	ebbi_thread_self.asked = false;
 	return block;
 }
@@ -198,7 +199,7 @@ static void *alloc_seen(struct ebbi_cache *cache, uint32_t seen, size_t bytes, s
 	return bytes <= EBBI_SMALL_MOST ? zeroed(block, bytes, content) : block;
 }
 
-void *ebbi_heap_alloc(size_t bytes, size_t align_bytes, enum ebbi_content content)
+void *ebbi_heap_alloc_uncounted(size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
 	struct ebbi_cache *cache = ebbi_thread_cache_if_worth();
 	uint64_t mask;
@@ -215,9 +216,20 @@ void *ebbi_heap_alloc(size_t bytes, size_t align_bytes, enum ebbi_content conten
 	return EBBI_LIKELY(block != NULL) ? block : refused(bytes, align_bytes, content);
 }
 
+void *ebbi_heap_alloc(size_t bytes, size_t align_bytes, enum ebbi_content content)
+{
+	if (bytes <= REQUEST_MOST && EBBI_UNLIKELY(ebbi_count_down(&ebbi_thread_self.left, bytes)))
+		return ebbi_sampled_alloc(bytes, align_bytes, content);
+	return ebbi_heap_alloc_uncounted(bytes, align_bytes, content);
+}
+
 void *ebbi_heap_alloc_slow(size_t bytes)
 {
-	return ebbi_heap_alloc(bytes, EBBI_ALIGNMENT, EBBI_CONTENT_ANY);
+	if (EBBI_UNLIKELY(bytes > REQUEST_MOST))
+		ebbi_thread_self.left = ebbi_countdown_before(bytes);
+	else if (EBBI_UNLIKELY(ebbi_countdown_was_over(bytes)))
+		return ebbi_sampled_alloc(bytes, EBBI_ALIGNMENT, EBBI_CONTENT_ANY);
+	return ebbi_heap_alloc_uncounted(bytes, EBBI_ALIGNMENT, EBBI_CONTENT_ANY);
 }
 
 void *ebbi_heap_alloc_seen(size_t bytes, uint32_t seen)
@@ -316,6 +328,8 @@ void ebbi_heap_free(void *block)
 		return;
 	}
 	entry = ebbi_misuse_judge("free", block);
+	if (EBBI_UNLIKELY(ebbi_is_sampled(entry)))
+		ebbi_sampled_drop(block);
 	if (EBBI_LIKELY(cache != NULL)) {
 		free_seen(cache, ebbi_handshake_enter(&cache->handshake), block, entry);
 		return;

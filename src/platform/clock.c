@@ -20,6 +20,14 @@ uint64_t ebbi_clock_now_ns(void)
 	return read_ns(CLOCK_MONOTONIC);
 }
 
+uint64_t ebbi_clock_now_quick_ns(void)
+{
+	struct timespec now = {0, 0};
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 uint64_t ebbi_clock_thread_ns(void)
 {
 	return read_ns(CLOCK_THREAD_CPUTIME_ID);

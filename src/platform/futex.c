@@ -87,7 +87,7 @@ static const char *const rank_names[EBBI_RANK_COUNT] = {
 	[EBBI_RANK_NONE] = "none",         [EBBI_RANK_REGISTRY] = "registry", [EBBI_RANK_CACHE] = "cache",
 	[EBBI_RANK_SNAPSHOT] = "snapshot", [EBBI_RANK_BUDGET] = "budget",     [EBBI_RANK_PURGE] = "purge",
 	[EBBI_RANK_BIN] = "bin",           [EBBI_RANK_GROW] = "grow",         [EBBI_RANK_PAGES] = "pages",
-	[EBBI_RANK_META] = "meta",
+	[EBBI_RANK_META] = "meta",         [EBBI_RANK_SAMPLES] = "samples",
 };
 
 static _Noreturn void __attribute__((cold)) rank_die(const char *what, uint32_t rank, uint32_t held)

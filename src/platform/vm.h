@@ -13,6 +13,7 @@
 #ifndef EBBI_PLATFORM_VM_H
 #define EBBI_PLATFORM_VM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,6 +59,9 @@ size_t ebbi_vm_page_bytes(void);
  * nothing is mapped.
  */
 int ebbi_vm_present(const void *base, size_t bytes, unsigned char *ret_present);
+
+/* May the word at `address` (a multiple of 8) be read? Asks the kernel, some 100 ns. */
+bool ebbi_vm_is_readable(uint64_t address);
 
 /* Soft RLIMIT_AS, SIZE_MAX when there is none or it cannot be read. */
 size_t ebbi_vm_address_limit_bytes(void);

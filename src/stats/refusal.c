@@ -1,7 +1,9 @@
 #include "stats/refusal.h"
 
 #include <stdbool.h>
+#include <string.h>
 
+#include "accounts/sampling.h"
 #include "base/fmt.h"
 #include "heap/account.h"
 #include "heap/budget.h"
@@ -9,6 +11,8 @@
 #include "platform/report.h"
 #include "platform/smaps.h"
 #include "stats/snapshot.h"
+
+#define OWNERS_SHOWN 3u
 
 /* A thread's thread-local memory lies at the end of its stack. */
 static bool is_stack(uintptr_t start, uintptr_t end)
@@ -54,6 +58,19 @@ static void amount(struct ebbi_fmt *line, uint64_t bytes)
 	}
 }
 
+/* Who has the most of what is live, as the samples say. */
+static void owners(struct ebbi_fmt *line, const struct ebb_owner *owners_by_size)
+{
+	unsigned count = 0;
+
+	for (; count < OWNERS_SHOWN && owners_by_size[count].name[0] != '\0'; count++) {
+		ebbi_fmt_text(line, count == 0 ? " (" : ", ");
+		ebbi_fmt_foreign(line, owners_by_size[count].name, strlen(owners_by_size[count].name));
+		item(line, " ", owners_by_size[count].live_bytes);
+	}
+	ebbi_fmt_text(line, count == 0 ? "" : ")");
+}
+
 /* The parts, which sum up to what the process has. What is none of the others is the last. */
 static void parts(struct ebbi_fmt *line, const struct ebbi_budget_figures *budget)
 {
@@ -62,6 +79,7 @@ static void parts(struct ebbi_fmt *line, const struct ebbi_budget_figures *budge
 	const struct ebb_snapshot *snapshot;
 	uint64_t own = ebbi_excess(budget->process_bytes, budget->other_bytes);
 	uint64_t others = budget->other_bytes;
+	struct ebb_owner top[OWNERS_SHOWN];
 	uint64_t live, metadata;
 
 	if (cache != NULL && ebbi_heap_enter(cache) == EBBI_NESTED)
@@ -69,11 +87,13 @@ static void parts(struct ebbi_fmt *line, const struct ebbi_budget_figures *budge
 	snapshot = ebbi_snapshot_hold();
 	live = ebbi_min_size(snapshot->live_bytes, own);
 	metadata = snapshot->metadata_bytes;
+	memcpy(top, snapshot->owners, sizeof(top));
 	ebbi_snapshot_release();
 	if (cache != NULL)
 		ebbi_handshake_leave(&cache->handshake);
 	(void)ebbi_smaps_read(is_stack, &smaps);
 	item(line, " = live ", live);
+	owners(line, top);
 	item(line, " + held ", own - live);
 	item(line, " + metadata ", metadata);
 	item(line, " + binary and libraries ", smaps.file_bytes);
@@ -97,7 +117,8 @@ static void in_account(struct ebbi_fmt *line, int account)
 
 void ebbi_refusal_explain(size_t bytes, int account)
 {
-	char text[480];
+	char text[640];
+	char caller[48];
 	struct ebbi_fmt line = ebbi_fmt_into(text, sizeof(text) - 1);
 	struct ebbi_budget_figures budget;
 
@@ -106,6 +127,9 @@ void ebbi_refusal_explain(size_t bytes, int account)
 	if (bytes != 0) {
 		ebbi_fmt_text(&line, "refused ");
 		amount(&line, bytes);
+		ebbi_sampling_caller(caller, sizeof(caller));
+		ebbi_fmt_text(&line, caller[0] == '\0' ? "" : " for ");
+		ebbi_fmt_foreign(&line, caller, strlen(caller));
 	} else {
 		ebbi_fmt_text(&line, account != 0 ? "over the soft limit" : "over budget");
 	}

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "accounts/sampling.h"
 #include "heap/account.h"
 #include "heap/budget.h"
 #include "heap/guarded.h"
@@ -163,6 +164,19 @@ static void add_budget(struct ebb_snapshot *snapshot)
 	snapshot->over_budget = budget.over_line;
 }
 
+static void add_samples(struct ebb_snapshot *snapshot)
+{
+	struct ebbi_sampling_figures samples;
+
+	ebbi_sampling_figures(&samples);
+	snapshot->sample_interval_bytes = samples.interval_bytes;
+	snapshot->samples_live = samples.live;
+	snapshot->samples_taken = samples.taken;
+	snapshot->samples_dropped = samples.dropped;
+	snapshot->metadata_bytes += samples.table_bytes;
+	ebbi_sampling_owners(snapshot->owners, EBB_SNAPSHOT_OWNERS);
+}
+
 /* The head and zeros. Of the lists of names only what is used is written: their pages stay untouched in most programs. */
 static void begin(struct ebb_snapshot *snapshot)
 {
@@ -215,6 +229,7 @@ void ebbi_snapshot_take(struct ebb_snapshot *ret_snapshot)
 	add_metadata(ret_snapshot);
 	add_budget(ret_snapshot);
 	add_accounts(ret_snapshot);
+	add_samples(ret_snapshot);
 	ret_snapshot->threads = ebbi_load_relaxed(&registry->owned);
 	/* Page map entries (8 bytes a page and less for the bits) and a shelf page a thread. */
 	ret_snapshot->metadata_bytes += ret_snapshot->resident_bytes / EBBI_PAGE_BYTES * 8 +

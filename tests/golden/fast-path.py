@@ -35,7 +35,7 @@ HEAD = """# Instructions a round, counted by tests/golden/fast-path.py: mode, fu
 
 def collected(arguments, mode, function, rounds):
     environment = dict(os.environ, LD_PRELOAD=arguments.library,
-                       EBB_CONF="scavenger:0,membarrier:0,delay:86400s")
+                       EBB_CONF="scavenger:0,membarrier:0,delay:86400s,sample:0")
     run = subprocess.run(
         ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--toggle-collect={function}",
          arguments.program, mode, str(rounds)],

@@ -155,7 +155,7 @@ TEST(unknown_keys)
 	CHECK_EQ(config.stats, 1u);
 	CHECK_EQ(config.delay, SECOND);
 	CHECK_STR_EQ(said[0], "EBB_CONF: unknown key 'delai' is ignored; known: delay, scavenger, purge, membarrier, "
-			      "hugepages, budget, on_limit, stats, zero_on_free, check, hardened");
+			      "hugepages, budget, on_limit, sample, stats, zero_on_free, check, hardened");
 }
 
 /* A value that is wrong does not undo one that was right. */

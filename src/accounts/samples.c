@@ -1,0 +1,72 @@
+#include "accounts/samples.h"
+
+static uint64_t hash_of(uint64_t block)
+{
+	return ebbi_hash(block) >> 8;
+}
+
+/* As the nodes' in stacks.c. */
+static void widen_locked(struct ebbi_chains *chains)
+{
+	uint32_t before = chains->used;
+
+	chains->used *= 2;
+	for (uint32_t i = 0; i < before; i++) {
+		uint32_t number = chains->heads[i];
+
+		chains->heads[i] = 0;
+		while (number != 0) {
+			struct ebbi_sample *at = &ebbi_tables.samples[number];
+			uint32_t next = at->next;
+			uint32_t *head = ebbi_chain_of(chains, hash_of(at->block));
+
+			at->next = *head;
+			*head = number;
+			number = next;
+		}
+	}
+}
+
+bool ebbi_sample_add_locked(const struct ebbi_sample *sample)
+{
+	struct ebbi_tables *tables = &ebbi_tables;
+	struct ebbi_chains *chains = &tables->sample_chains;
+	uint32_t number = tables->samples_free;
+	uint32_t *head;
+
+	if (number != 0) {
+		tables->samples_free = tables->samples[number].next;
+	} else if (tables->samples_used < EBBI_SAMPLES_MOST) {
+		number = tables->samples_used;
+		ebbi_store_relaxed(&tables->samples_used, number + 1);
+	} else {
+		return false;
+	}
+	if (number > chains->used && chains->used < chains->most)
+		widen_locked(chains);
+	head = ebbi_chain_of(chains, hash_of(sample->block));
+	tables->samples[number] = *sample;
+	tables->samples[number].next = *head;
+	*head = number;
+	ebbi_counter_add(&tables->samples_live, 1u);
+	return true;
+}
+
+bool ebbi_sample_remove_locked(const void *block, struct ebbi_sample *ret_sample)
+{
+	struct ebbi_tables *tables = &ebbi_tables;
+	uint32_t *link = ebbi_chain_of(&tables->sample_chains, hash_of((uint64_t)block));
+	uint32_t number;
+
+	while (*link != 0 && tables->samples[*link].block != (uint64_t)block)
+		link = &tables->samples[*link].next;
+	number = *link;
+	if (number == 0)
+		return false;
+	*ret_sample = tables->samples[number];
+	*link = ret_sample->next;
+	tables->samples[number].next = tables->samples_free;
+	tables->samples_free = number;
+	ebbi_counter_sub(&tables->samples_live, 1u);
+	return true;
+}
