@@ -22,6 +22,7 @@ __attribute__((format(printf, 1, 2))) void ebbi_cli_complain(const char *format,
 int ebbi_cli_flush(void);
 
 int ebbi_cli_run(char **argv);
+int ebbi_cli_watch(char **argv);
 int ebbi_cli_profile(char **argv);
 int ebbi_cli_report(char **argv);
 

@@ -26,6 +26,12 @@ static const struct page_block run_page[] = {
 #undef EBB_PAGE_run
 };
 
+static const struct page_block watch_page[] = {
+#define EBB_PAGE_watch(kind, head, text) {BLOCK_##kind, head, text},
+#include "cli/pages.def"
+#undef EBB_PAGE_watch
+};
+
 static const struct page_block profile_page[] = {
 #define EBB_PAGE_profile(kind, head, text) {BLOCK_##kind, head, text},
 #include "cli/pages.def"

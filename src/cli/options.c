@@ -15,6 +15,13 @@ static const struct flag run_flags[] = {
 #undef EBB_FLAG_run
 };
 
+static const struct flag watch_flags[] = {
+#define EBB_FLAG_watch(id, name, kind, value, preset, help, more) \
+	FLAG_ROW(watch_options, id, name, kind, value, preset, help, more)
+#include "cli/flags.def"
+#undef EBB_FLAG_watch
+};
+
 static const struct flag profile_flags[] = {
 #define EBB_FLAG_profile(id, name, kind, value, preset, help, more) \
 	FLAG_ROW(profile_options, id, name, kind, value, preset, help, more)
@@ -150,6 +157,16 @@ static int set_value(const struct flag *flag, const char *text, void *options, c
 	case FLAG_TEXT:
 		*(const char **)field = text;
 		return 0;
+	case FLAG_LIST: {
+		struct option_list *list = field;
+
+		if (list->count < OPTION_LIST_MOST) {
+			list->items[list->count++] = text;
+			return 0;
+		}
+		snprintf(ret_message, OPTIONS_MESSAGE, "--%s: %d times at most", flag->name, OPTION_LIST_MOST);
+		break;
+	}
 	case FLAG_SWITCH:
 		*(bool *)field = true;
 		return 0;
@@ -172,6 +189,8 @@ static int set_presets(const struct verb *verb, void *options, char *ret_message
 
 		if (flag->kind == FLAG_SWITCH)
 			*(bool *)((char *)options + flag->offset) = false;
+		else if (flag->kind == FLAG_LIST)
+			((struct option_list *)(void *)((char *)options + flag->offset))->count = 0;
 		else if (flag->kind == FLAG_TEXT || flag->preset)
 			error = set_value(flag, flag->preset, options, ret_message);
 	}

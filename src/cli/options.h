@@ -4,7 +4,7 @@
  * Owns: nothing; strings in a parsed struct point into argv. Pure but for that.
  * Threading: any. Errors: -EINVAL with one line that names the argument and the remedy.
  * Invariant: flags end at "--"; those of a verb that takes a command, at the first argument that is none. A flag
- * given twice counts as given last. A name of one letter is written with one dash.
+ * given twice counts as given last, unless it is a LIST. A name of one letter is written with one dash.
  */
 #ifndef EBBI_CLI_OPTIONS_H
 #define EBBI_CLI_OPTIONS_H
@@ -18,11 +18,23 @@
 typedef const char *ebbi_option_TEXT;
 typedef uint64_t ebbi_option_TIME;
 typedef bool ebbi_option_SWITCH;
+#define OPTION_LIST_MOST 8
+struct option_list {
+	size_t count;
+	const char *items[OPTION_LIST_MOST];
+};
+#define ebbi_option_LIST struct option_list
 
 struct run_options {
 #define EBB_FLAG_run(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
 #include "cli/flags.def"
 #undef EBB_FLAG_run
+};
+
+struct watch_options {
+#define EBB_FLAG_watch(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
+#include "cli/flags.def"
+#undef EBB_FLAG_watch
 };
 
 struct profile_options {
@@ -37,7 +49,7 @@ struct report_options {
 #undef EBB_FLAG_report
 };
 
-enum flag_kind { FLAG_TEXT, FLAG_TIME, FLAG_SWITCH };
+enum flag_kind { FLAG_TEXT, FLAG_LIST, FLAG_TIME, FLAG_SWITCH };
 
 struct flag {
 	const char *name; /* without the dashes */

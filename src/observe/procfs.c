@@ -75,9 +75,10 @@ int ebbi_parse_status(const char *bytes, size_t length, struct proc_status *ret_
 {
 	struct proc_status status = {0};
 	const struct field fields[] = {
-		{"VmHWM:", &status.hwm_bytes, 1},       {"VmRSS:", &status.rss_bytes, 2},
-		{"RssAnon:", &status.anon_bytes, 4},    {"RssFile:", &status.file_bytes, 8},
-		{"RssShmem:", &status.shmem_bytes, 16}, {"VmSwap:", &status.swap_bytes, 32},
+		{"VmHWM:", &status.hwm_bytes, 1},         {"VmRSS:", &status.rss_bytes, 2},
+		{"RssAnon:", &status.anon_bytes, 4},      {"RssFile:", &status.file_bytes, 8},
+		{"RssShmem:", &status.shmem_bytes, 16},   {"VmSwap:", &status.swap_bytes, 32},
+		{"VmPTE:", &status.page_table_bytes, 64},
 	};
 	struct text text = ebbi_text(bytes, length);
 	int seen = read_fields(text, fields, sizeof(fields) / sizeof(fields[0]));
@@ -203,7 +204,10 @@ int ebbi_parse_map(const struct text *line, struct proc_map *ret_map)
 		return -EINVAL;
 	if (!ebbi_text_word(&text, &permissions) || ebbi_text_length(&permissions) != 4)
 		return -EINVAL;
+	map.readable = permissions.at[0] == 'r';
+	map.writable = permissions.at[1] == 'w';
 	map.executable = permissions.at[2] == 'x';
+	map.shared = permissions.at[3] == 's';
 	if (!ebbi_text_hex(&text, &map.offset_bytes) || !ebbi_text_word(&text, &device) ||
 	    !ebbi_text_decimal(&text, &map.inode))
 		return -EINVAL;

@@ -31,6 +31,7 @@ struct proc_status {
 	uint64_t file_bytes;
 	uint64_t shmem_bytes;
 	uint64_t swap_bytes;
+	uint64_t page_table_bytes;
 };
 
 /* /proc/PID/statm, the first three fields. All zero for a zombie. */
@@ -75,7 +76,10 @@ struct proc_map {
 	uint64_t end;
 	uint64_t offset_bytes;
 	uint64_t inode;
+	bool readable;
+	bool writable;
 	bool executable;
+	bool shared;
 	bool deleted;
 	struct text path;
 };

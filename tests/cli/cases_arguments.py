@@ -114,10 +114,12 @@ def help_goldens():
         "tests/golden/help.txt": ["--help"],
         "tests/golden/help-run.txt": ["run", "--help"],
         "tests/golden/help-profile.txt": ["profile", "--help"],
+        "tests/golden/help-watch.txt": ["watch", "--help"],
         "tests/golden/help-report.txt": ["report", "--help"],
         "packaging/man/ebb.1": ["help", "--man"],
         "packaging/man/ebb-run.1": ["help", "--man", "run"],
         "packaging/man/ebb-profile.1": ["help", "--man", "profile"],
+        "packaging/man/ebb-watch.1": ["help", "--man", "watch"],
         "packaging/man/ebb-report.1": ["help", "--man", "report"],
     }.items():
         golden(name, expect(ebb(*arguments), code=0, err_lines=0).out)
@@ -129,7 +131,7 @@ def help_is_the_same_by_both_ways():
 
 
 def help_fits_a_screen():
-    for arguments in ["--help"], ["run", "--help"], ["report", "--help"]:
+    for arguments in ["--help"], ["run", "--help"], ["watch", "--help"], ["report", "--help"]:
         lines = ebb(*arguments).out.splitlines()
         check(len(lines) <= 24, f"{arguments}: {len(lines)} lines")
         check(max(map(len, lines)) <= 80, f"{arguments}: a line of {max(map(len, lines))} characters")
@@ -149,6 +151,6 @@ def help_full_disk():
 
 def help_pages_are_clean():
     import subprocess
-    pages = [str(SOURCE / "packaging/man" / f"{name}.1") for name in ("ebb", "ebb-run", "ebb-report")]
+    pages = [str(SOURCE / "packaging/man" / f"{name}.1") for name in ("ebb", "ebb-run", "ebb-watch", "ebb-report")]
     process = subprocess.run(["mandoc", "-T", "lint", *pages], capture_output=True, text=True)
     check(process.returncode == 0 and process.stdout == "", f"mandoc: {process.stdout}{process.stderr}")
