@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import xml.dom.minidom
 
-from lib import EBB, PROGRAMS, Failed, check, document, ebb, environment, expect, program, temporary
+from lib import EBB, LIB, PROGRAMS, Failed, check, document, ebb, environment, expect, program, temporary
 
 MIB = 1 << 20
 
@@ -182,6 +182,57 @@ def profile_another_root():
             process.stdin.close()
             process.wait()
             process.stdout.close()
+
+
+# --- Under libebb ---------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def under_ebb(*command):
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env=environment(LD_PRELOAD=str(LIB / "libebb.so")))
+    try:
+        if process.stdout.readline() != b"ready\n":
+            raise Failed(f"{command[0]} did not get ready")
+        yield str(process.pid)
+    finally:
+        process.stdin.close()
+        process.wait()
+        process.stdout.close()
+
+
+def near_by_its_error(row, wanted, what):
+    """Five standard errors: one run in two million is further off."""
+    slack = 5 * row["flat_error_bytes"] + wanted * 0.02 + MIB / 4
+    check(abs(row["flat_bytes"] - wanted) <= slack, f"{what}: {row}, wanted {wanted} +- {slack:.0f}")
+
+
+def profile_of_known_holders():
+    if not (PROGRAMS / "holder").exists():
+        return
+    with under_ebb(program("holder")) as pid:
+        live = document(ebb("profile", pid, "--json"))
+        total = document(ebb("profile", pid, "--json", "--total"))
+    rows = {row["name"]: row for row in live["functions"]}
+    near_by_its_error(rows["hold_pages"], 32 * MIB, "malloc")
+    near_by_its_error(rows["hold_names"], 16 * MIB, "strdup")
+    near_by_its_error(rows["shop::Basket::fill"], 16 * MIB, "std::string")
+    check(rows.get("pass_by", {"flat_bytes": 0})["flat_bytes"] == 0, "what was freed is live")
+    passed = next(row for row in total["functions"] if row["name"] == "pass_by")
+    check(32 * MIB <= passed["flat_bytes"] <= 110 * MIB, f"64 MiB passed by: {passed}")
+    libraries = {row["name"]: row for row in live["libraries"]}
+    near_by_its_error(libraries["holder"], 64 * MIB, "the program")
+
+
+def profile_of_python():
+    """Memory of an extension's library counts for that."""
+    script = ("import sqlite3; c = sqlite3.connect(':memory:'); c.execute('create table t(a)'); "
+              "c.executemany('insert into t values(?)', [('x' * 500,)] * 60000); print('ready', flush=True); input()")
+    with under_ebb("python3", "-c", f"try:\n {script}\nexcept EOFError: pass") as pid:
+        live = document(ebb("profile", pid, "--json"))
+    sqlite = next(row for row in live["libraries"] if row["name"].startswith("libsqlite3"))
+    check(sqlite["flat_bytes"] > 15 * MIB, f"{sqlite}")
+    check(any("pysqlite" in row["name"] or "_sqlite3" in row["library"] for row in live["functions"]), "no extension")
 
 
 # --- Files ----------------------------------------------------------------------------------
