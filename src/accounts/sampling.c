@@ -151,6 +151,9 @@ void ebbi_sampling_start(void)
 		return;
 	ebb_shared_profile.interval_bytes = ebbi_heap.config.sample;
 	ebbi_store_release(&ebbi_heap.sampler, &sampler); /* partner: interval_of in heap/sampled.c */
+	/* Constructors that ran before us (libstdc++ makes room for exceptions) were told "never": this thread draws anew. */
+	ebbi_thread_self.left = 0;
+	ebbi_thread_self.left_aside = 0;
 }
 
 void ebbi_sampling_fork_prepare(void)
