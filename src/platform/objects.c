@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/bits.h"
 #include "platform/syscall.h"
@@ -14,6 +15,30 @@
 bool ebbi_objects_known(void)
 {
 	return true;
+}
+
+/*
+ * A program may be mapped with gaps (node is: its linker put the code on huge pages), and then the table has the one segment
+ * that was asked for. What unwinding reads, and the headers, lie in others.
+ */
+static void whole_program(struct ebbi_object *object)
+{
+	const ElfW(Phdr) *segments = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	unsigned long count = segments != NULL ? getauxval(AT_PHNUM) : 0;
+	uint64_t start = UINT64_MAX, end = 0;
+
+	for (unsigned long i = 0; i < count; i++) {
+		uint64_t at = object->bias + segments[i].p_vaddr;
+
+		if (segments[i].p_type != PT_LOAD)
+			continue;
+		start = at < start ? at : start;
+		end = at + segments[i].p_memsz > end ? at + segments[i].p_memsz : end;
+	}
+	if (start < object->start && end >= object->end) {
+		object->start = start;
+		object->end = end;
+	}
 }
 
 bool ebbi_object_find(uint64_t address, struct ebbi_object *ret_object)
@@ -32,6 +57,8 @@ bool ebbi_object_find(uint64_t address, struct ebbi_object *ret_object)
 		if (found.dlfo_link_map->l_name != NULL)
 			ret_object->name = found.dlfo_link_map->l_name;
 	}
+	if (ret_object->name[0] == '\0')
+		whole_program(ret_object);
 	return true;
 }
 

@@ -207,10 +207,10 @@ def near_by_its_error(row, wanted, what):
     check(abs(row["flat_bytes"] - wanted) <= slack, f"{what}: {row}, wanted {wanted} +- {slack:.0f}")
 
 
-def profile_of_known_holders():
-    if not (PROGRAMS / "holder").exists():
+def holders(name):
+    if not (PROGRAMS / name).exists():
         return
-    with under_ebb(program("holder")) as pid:
+    with under_ebb(program(name)) as pid:
         live = document(ebb("profile", pid, "--json"))
         total = document(ebb("profile", pid, "--json", "--total"))
     rows = {row["name"]: row for row in live["functions"]}
@@ -221,7 +221,15 @@ def profile_of_known_holders():
     passed = next(row for row in total["functions"] if row["name"] == "pass_by")
     check(32 * MIB <= passed["flat_bytes"] <= 110 * MIB, f"64 MiB passed by: {passed}")
     libraries = {row["name"]: row for row in live["libraries"]}
-    near_by_its_error(libraries["holder"], 64 * MIB, "the program")
+    near_by_its_error(libraries[name], 64 * MIB, "the program")
+
+
+def profile_of_known_holders():
+    holders("holder")
+
+
+def profile_of_a_program_with_gaps():
+    holders("holder-gaps")
 
 
 def profile_of_python():
