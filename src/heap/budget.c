@@ -55,17 +55,28 @@ static size_t own_pages(void)
 	       ebbi_load_relaxed(&large->retained_pages);
 }
 
-/* What is not the heap's. Without an exact reading it can only be found to be more than before. */
+/* Without what is on its way back to the kernel, and may be there already. */
+static size_t own_least_pages(void)
+{
+	return ebbi_excess(own_pages(), ebbi_load_relaxed(&ebbi_heap.large.going_pages));
+}
+
+/*
+ * What is not the heap's. Without an exact reading it can only be found to be more than before. With one, blocks that went
+ * while it was taken must not make it less: the room that they leave would be given twice.
+ */
 static void measure_others_locked(bool exactly)
 {
 	size_t unit = ebbi_heap.store.pages.unit_pages;
-	size_t own = own_pages();
+	size_t own = exactly ? own_least_pages() : own_pages();
 	size_t untouched = exactly ? ebbi_large_untouched(&ebbi_heap.large) : 0;
 	struct ebbi_usage usage;
 	size_t others;
 
 	if (!ebbi_usage_read(&usage))
 		return;
+	if (exactly)
+		own = ebbi_min_size(own, own_least_pages());
 	others = ebbi_excess(usage.resident_pages * unit, ebbi_excess(own, untouched));
 	if (exactly || others > budget.other_pages)
 		ebbi_store_relaxed(&budget.other_pages, others);
@@ -93,7 +104,20 @@ static void measure_others(enum how how)
 	budget.exact_took_ns = ebbi_clock_thread_ns() - start_ns;
 }
 
-static void hand_down(size_t line, size_t used)
+/*
+ * `room` was measured when it was still `before`. What others took meanwhile, they may have touched by now: it must
+ * not be given twice, even where it was measured already.
+ */
+static void set_room(size_t room, size_t before)
+{
+	size_t *at = &ebbi_heap.store.pages.room_pages;
+	size_t now = ebbi_load_relaxed(at);
+
+	while (!ebbi_cas_relaxed(at, &now, ebbi_excess(room, ebbi_excess(before, now))))
+		;
+}
+
+static void hand_down(size_t line, size_t used, size_t room_before)
 {
 	struct ebbi_pages *pages = &ebbi_heap.store.pages;
 	unsigned before = ebbi_load_relaxed(&budget.pressure);
@@ -108,7 +132,7 @@ static void hand_down(size_t line, size_t used)
 		room = SIZE_MAX / 2;
 	ebbi_store_relaxed(&budget.step_pages, ebbi_policy_budget_step(room));
 	ebbi_store_relaxed(&budget.room_then, room);
-	ebbi_store_relaxed(&pages->room_pages, room);
+	set_room(room, room_before);
 	ebbi_store_relaxed(&pages->reserve_pages, reserve);
 	ebbi_store_relaxed(&pages->reserve_now_pages, open ? 0 : reserve);
 	ebbi_store_relaxed(&pages->pressure, pressure);
@@ -134,6 +158,7 @@ static bool exact_is_due(uint64_t now_ns)
 static void measure(enum how how, size_t wanted)
 {
 	size_t line = ebbi_load_relaxed(&budget.line_pages);
+	size_t room_before;
 
 	if (line == 0)
 		return;
@@ -145,7 +170,8 @@ static void measure(enum how how, size_t wanted)
 	measure_others(how);
 	if (how != HOW_EXACTLY && own_pages() + budget.other_pages + wanted >= line && exact_is_due(budget.measured_ns))
 		measure_others(HOW_EXACTLY);
-	hand_down(line, own_pages() + budget.other_pages);
+	room_before = ebbi_load_relaxed(&ebbi_heap.store.pages.room_pages);
+	hand_down(line, own_pages() + budget.other_pages, room_before);
 	ebbi_lock_release(&budget.lock);
 }
 
@@ -306,7 +332,7 @@ uint64_t ebbi_budget_get(void)
 	return (uint64_t)ebbi_load_relaxed(&budget.line_pages) << EBBI_PAGE_SHIFT;
 }
 
-int ebbi_budget_set(uint64_t line_bytes)
+static int set_line(uint64_t line_bytes, bool exactly)
 {
 	size_t line_pages = line_bytes >> EBBI_PAGE_SHIFT;
 
@@ -314,13 +340,18 @@ int ebbi_budget_set(uint64_t line_bytes)
 		return -EINVAL;
 	ebbi_store_relaxed(&budget.line_pages, line_pages);
 	if (line_pages != 0) {
-		ebbi_budget_measure(/* exactly= */ true);
+		ebbi_budget_measure(exactly);
 		return 0;
 	}
 	ebbi_store_relaxed(&ebbi_heap.store.pages.room_pages, EBBI_ROOM_WITHOUT_END);
 	ebbi_store_relaxed(&ebbi_heap.store.pages.pressure, 0);
 	ebbi_store_relaxed(&budget.pressure, 0);
 	return 0;
+}
+
+int ebbi_budget_set(uint64_t line_bytes)
+{
+	return set_line(line_bytes, /* exactly= */ true);
 }
 
 void ebbi_budget_boot(uint64_t value)
@@ -331,7 +362,8 @@ void ebbi_budget_boot(uint64_t value)
 		value = ebbi_policy_budget_auto(ebbi_cgroup_limit_bytes(""), ram);
 	else if (value >= EBB_BUDGET_SHARE)
 		value = ram / 100 * (value - EBB_BUDGET_SHARE);
-	(void)ebbi_budget_set(value);
+	/* There are no blocks yet that could be untouched: the walk would only fault the page map in. */
+	(void)set_line(value, /* exactly= */ false);
 }
 
 void ebbi_budget_figures(struct ebbi_budget_figures *ret_figures)

@@ -9,6 +9,7 @@
 #include "platform/membarrier.h"
 #include "platform/rights.h"
 #include "platform/thread.h"
+#include "policy/budget.h"
 #include "policy/decay.h"
 
 /* Freed bytes that start the thread: below that a process has little to give back. */
@@ -104,7 +105,7 @@ static size_t look(struct ebbi_cache *own, enum ebbi_sweep which, bool everythin
 		(void)ebbi_fetch_or_relaxed(&ebbi_heap.features_off, EBB_OFF_MEMBARRIER);
 	*ret_left += left;
 	ebbi_fetch_add_relaxed(&scavenger.looks, 1);
-	ebbi_budget_measure(/* exactly= */ true);
+	ebbi_budget_measure(ebbi_policy_budget_exact(ebbi_budget_pressure()));
 	if (ebbi_heap.publish != NULL)
 		ebbi_heap.publish();
 	return purged << EBBI_PAGE_SHIFT;

@@ -19,6 +19,9 @@
 #define EBBI_PRESSURE_FULL 1000u /* at the line */
 #define EBBI_PRESSURE_CALM 800u  /* below that a budget changes nothing */
 
+#define EBBI_PRESSURE_EXACT \
+	500u /* below that nothing follows from the figure, and a look does not walk the page map for it */
+
 /* Left to the kernel's own memory for the process in a limit of a cgroup: a twentieth, at least 16 MiB. */
 #define EBBI_BUDGET_MARGIN_PART 20u
 #define EBBI_BUDGET_MARGIN_LEAST ((uint64_t)16 << 20)
@@ -67,6 +70,12 @@ static inline unsigned ebbi_policy_pressure(size_t used_pages, size_t line_pages
 	if (used_pages >= line_pages)
 		return EBBI_PRESSURE_FULL;
 	return (unsigned)((uint64_t)used_pages * EBBI_PRESSURE_FULL / line_pages);
+}
+
+/* Does a look at rest measure exactly? What was measured otherwise may be too much, and is corrected so. */
+static inline bool ebbi_policy_budget_exact(unsigned pressure)
+{
+	return pressure >= EBBI_PRESSURE_EXACT;
 }
 
 /* `full`, scaled down to 0 on the way from calm to the line. */

@@ -385,11 +385,15 @@ void ebbi_large_free(struct ebbi_large *large, void *block, uint64_t entry)
 
 	if (set != NULL)
 		ebbi_set_give(set, pages << EBBI_PAGE_SHIFT);
-
-	/* Counted twice for a moment rather than not at all: whoever measures would take it for somebody else's. */
+	/*
+	 * Counted twice for a moment rather than not at all: whoever measures would take it for somebody else's. Who must not
+	 * take too much for the heap's leaves out what is going.
+	 */
+	ebbi_fetch_add_relaxed(&large->going_pages, pages);
 	if (ebbi_entry_kind(entry) == EBBI_KIND_RUN) {
 		ebbi_pages_free(&large->store->pages, base, pages);
 		ebbi_fetch_sub_relaxed(&large->run_pages, pages);
+		ebbi_fetch_sub_relaxed(&large->going_pages, pages);
 		return;
 	}
 	ebbi_pagemap_set(base, 0);
@@ -397,6 +401,7 @@ void ebbi_large_free(struct ebbi_large *large, void *block, uint64_t entry)
 	if (kept < pages)
 		unmap(large, base + ((uintptr_t)kept << EBBI_PAGE_SHIFT), pages - kept);
 	ebbi_fetch_sub_relaxed(&large->mapping_pages, pages);
+	ebbi_fetch_sub_relaxed(&large->going_pages, pages);
 }
 
 static bool run_resize_try(struct ebbi_large *large, uintptr_t base, size_t have, size_t pages)

@@ -41,6 +41,7 @@ struct ebbi_large {
 	size_t retained_pages;  /* counter: read without the lock */
 	size_t run_pages;       /* relaxed: live, in runs */
 	size_t mapping_pages;   /* relaxed: live, in mappings */
+	size_t going_pages;     /* relaxed: of blocks that are being freed; still counted above */
 	uint64_t blocks_made;   /* relaxed */
 	uint64_t map_calls;     /* relaxed */
 	uint64_t refault_pages; /* relaxed */

@@ -29,6 +29,8 @@ TEST(pressure)
 	CHECK_EQ(ebbi_policy_pressure(999999, 1000000), 999u);
 	CHECK_EQ(ebbi_policy_pressure(1000, 1000), 1000u);
 	CHECK_EQ(ebbi_policy_pressure(5000, 1000), 1000u);
+	CHECK(!ebbi_policy_budget_exact(ebbi_policy_pressure(499, 1000)));
+	CHECK(ebbi_policy_budget_exact(ebbi_policy_pressure(500, 1000)));
 	CHECK_EQ(ebbi_policy_pressure((size_t)1 << 52, (size_t)1 << 53), 500u);
 }
 
