@@ -99,7 +99,7 @@ def main(words):
 def one_server(server, options, work):
     """All rounds of one server and its table. How many runs failed."""
     try:
-        server.check()
+        server.check(work.cache)
     except servers.CannotRun as error:
         print(f"bench-servers: {error}", file=sys.stderr)
         return 1

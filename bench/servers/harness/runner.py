@@ -47,7 +47,7 @@ class Runner:
         log = self.keep / f"{stem}.log"
         result.unlink(missing_ok=True)
         # Not below our own directory: servers that drop root's rights must reach it.
-        scratch = pathlib.Path(tempfile.mkdtemp(prefix=f"ebb-{server.name}-"))
+        scratch = pathlib.Path(tempfile.mkdtemp(prefix=f"ebb-{server.name}-", dir=server.scratch_parent))
         try:
             scratch.chmod(0o755)
             server.prepare(scratch, self.cache)

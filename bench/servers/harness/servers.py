@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import platform
 import pwd
 import shlex
 import shutil
@@ -38,8 +39,9 @@ class Server:
     grace = "10s"
     user = None  # when started as root
     aborts_at_end = False  # its own fault, under every allocator: the figures were taken before
+    scratch_parent = None  # where its directory is made; None: where temporary files go
 
-    def check(self):
+    def check(self, cache):
         if not os.access(self.program, os.X_OK):
             raise CannotRun(f"{self.program} is missing: apt-get install {' '.join(self.packages)}")
 
@@ -232,6 +234,60 @@ class Threaded(Server):
         return load_command("events", port, self.requests, 16)
 
 
+class DuckDB(Server):
+    """An events service on DuckDB, whose buffers stay with the jemalloc that its library brings."""
+
+    name = "duckdb"
+    packages = ("nodejs", "gcc")
+    program = "/usr/bin/npm"
+    scratch_parent = "/dev/shm"  # a checkpoint that waits for a disk leaves rows queued, in memory
+    version = "1.5.6-r.1"
+    module = "@duckdb/node-bindings-linux-" + {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), "none")
+    flags = ()
+    rate = 20000
+    seconds = 30
+    more_bytes = 0
+
+    def library(self, cache):
+        return cache / "npm/node_modules" / self.module / "libduckdb.so"
+
+    def check(self, cache):
+        """Debian has no DuckDB: its library is in an npm package."""
+        if not self.library(cache).exists():
+            super().check(cache)
+            wanted = f"{self.module}@{self.version}"
+            try:
+                run_quietly([self.program, "install", "--no-save", "--prefix", str(cache / "npm"), wanted])
+            except CannotRun as error:
+                raise CannotRun(f"{self.name} needs the npm package {wanted}, which could not be had: {error}") from error
+        run_quietly(["cc", "-O2", *self.flags, "-o", str(cache / self.name), str(HERE / "apps/duckdb.c")])
+
+    def prepare(self, scratch, cache):
+        (scratch / "libduckdb.so").symlink_to(self.library(cache))
+        (scratch / self.name).symlink_to(cache / self.name)
+
+    def command(self, port, scratch):
+        return [str(scratch / self.name), str(scratch / "libduckdb.so"), str(port), str(scratch), str(self.more_bytes)]
+
+    def load(self, port, rest_seconds):
+        return load_command("duckdb", port, self.rate, self.seconds)
+
+
+class WholeDuckDB(DuckDB):
+    """All of its memory comes from malloc, the buffers too."""
+
+    name = "duckdb-whole"
+    flags = ("-DWHOLE", "-rdynamic")
+
+
+class LargeDuckDB(WholeDuckDB):
+    """Rows that are 1 KB larger."""
+
+    name = "duckdb-large"
+    rate = 10000
+    more_bytes = 1024
+
+
 def drop_rights(user):
     return ["setpriv", f"--reuid={user}", f"--regid={pwd.getpwnam(user).pw_gid}", "--clear-groups"]
 
@@ -248,6 +304,10 @@ EVERY = {
         PostgreSQL(),
         Node(),
         Threaded(),
+        DuckDB(),
+        WholeDuckDB(),
+        LargeDuckDB(),
     )
 }
-DEFAULT = [name for name in EVERY if name not in ("puma-lazy", "puma-full")]
+# Without those that take a second look at a server, and what Debian does not have.
+DEFAULT = [name for name in EVERY if name not in ("puma-lazy", "puma-full") and not name.startswith("duckdb")]
