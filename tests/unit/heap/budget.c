@@ -12,6 +12,7 @@
 #include "child.h"
 #include "heap/fast.h"
 #include "heap/inside.h"
+#include "platform/clock.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -168,6 +169,18 @@ TEST(others_are_seen_beside_untouched_blocks)
 	free_all();
 }
 
+/* Refused, perhaps, until the rest of the process is measured exactly again: on a busy machine it was found to be more. */
+static bool take_soon(size_t bytes)
+{
+	bool taken = take_one(bytes, /* touch= */ true);
+
+	for (unsigned i = 0; i < 200 && !taken; i++) {
+		usleep(50000);
+		taken = take_one(bytes, /* touch= */ true);
+	}
+	return taken;
+}
+
 /* A program that was refused a large block can still say so. */
 TEST(small_ones_after_a_large_one_was_refused)
 {
@@ -175,8 +188,8 @@ TEST(small_ones_after_a_large_one_was_refused)
 
 	draw_line(100 * MIB);
 	(void)take_all(MIB, /* touch= */ true);
-	for (unsigned i = 0; i < 100; i++)
-		failed += !take_one(100 + i * 200, /* touch= */ true);
+	for (unsigned i = 0; i < 100 && failed == 0; i++)
+		failed += !take_soon(100 + i * 200);
 	CHECK_EQ(failed, 0u);
 	/* Large ones are refused as before. */
 	CHECK(!take_one(2 * MIB, /* touch= */ true));
@@ -371,12 +384,13 @@ TEST(said_once_a_second)
 
 TEST(log_only)
 {
-	uint64_t line;
+	uint64_t line, start_ns;
 
 	draw_line(100 * MIB);
 	usleep(1100000);
 	line = ebbi_budget_get();
 	explained = 0;
+	start_ns = ebbi_clock_now_ns();
 	ebbi_heap.explain = explain;
 	ebbi_heap.config.on_limit = EBB_ON_LIMIT_LOG;
 	CHECK_EQ(ebbi_budget_set(line), 0);
@@ -386,7 +400,9 @@ TEST(log_only)
 	CHECK_EQ(ebbi_budget_pressure(), 1000u);
 	CHECK_GT(figures().process_bytes, line);
 	CHECK_GT(figures().over_line, 0u);
-	CHECK_EQ(explained, 1u);
+	/* One line a second. */
+	CHECK_GE(explained, 1u);
+	CHECK_LE(explained, 1u + (ebbi_clock_now_ns() - start_ns) / UINT64_C(1000000000));
 	ebbi_heap.config.on_limit = EBB_ON_LIMIT_REFUSE;
 	ebbi_heap.explain = NULL;
 	free_all();
