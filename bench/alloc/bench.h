@@ -18,6 +18,7 @@
 
 #include "probe.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -124,6 +125,23 @@ static inline uint64_t bench_now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* With BENCH_ACCOUNT set all threads allocate in an account of libebb, to see what that costs. */
+static int (*bench_account_enter)(int account);
+static int bench_account;
+
+static inline void bench_use_account(void)
+{
+	int (*create)(const char *name, size_t limit_bytes);
+
+	if (getenv("BENCH_ACCOUNT") == NULL)
+		return;
+	*(void **)&create = dlsym(RTLD_DEFAULT, "ebb_account_create");
+	*(void **)&bench_account_enter = dlsym(RTLD_DEFAULT, "ebb_account_enter");
+	if (create == NULL || bench_account_enter == NULL || (bench_account = create("bench", 0)) < 0 ||
+	    bench_account_enter(bench_account) != 0)
+		probe_die("BENCH_ACCOUNT is set, and the allocator has no accounts");
+}
+
 /* Returns the first argument that is not an option, or NULL. */
 static inline const char *bench_begin(struct bench *b, int argc, char **argv, const char *name)
 {
@@ -144,6 +162,7 @@ static inline const char *bench_begin(struct bench *b, int argc, char **argv, co
 	if (!(b->scale > 0.0 && b->scale <= 1000.0))
 		probe_die("--scale must be above 0 and at most 1000");
 	probe_require_preload();
+	bench_use_account();
 	b->start_ns = bench_now_ns();
 	return mode;
 }
@@ -206,9 +225,30 @@ static inline void *need(void *p)
 	return p;
 }
 
+struct thread_job {
+	void *(*run)(void *);
+	void *arg;
+};
+
+static inline void *thread_in_account(void *arg)
+{
+	struct thread_job job = *(struct thread_job *)arg;
+
+	free(arg);
+	bench_account_enter(bench_account);
+	return job.run(job.arg);
+}
+
 static inline void thread_start(pthread_t *t, void *(*run)(void *), void *arg)
 {
-	if (pthread_create(t, NULL, run, arg) != 0)
+	struct thread_job *job = NULL;
+
+	if (bench_account_enter != NULL) {
+		job = (struct thread_job *)need(malloc(sizeof(*job)));
+		job->run = run;
+		job->arg = arg;
+	}
+	if (pthread_create(t, NULL, job == NULL ? run : thread_in_account, job == NULL ? arg : job) != 0)
 		probe_die("cannot start a thread");
 }
 

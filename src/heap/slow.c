@@ -351,22 +351,19 @@ static void spill(const struct ebbi_stand *stand, void *block, uint64_t entry)
 	ebbi_handshake_leave(&cache->handshake);
 }
 
-/*
- * The short way of a slot that belongs to an account, for a thread that is in it or was. False: nothing was done.
- * A hardened heap has no accounts.
- */
-static bool free_counted_try(void *block, uint64_t entry)
+/* A slot of an account that the thread is not in: onto that one's shelf, if the thread was in it before. */
+static __attribute__((noinline)) void free_elsewhere(void *block, uint64_t entry)
 {
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
-	struct ebbi_stand *stand = ebbi_thread_self.stand;
+	struct ebbi_stand *stand = NULL;
 	uint32_t seen;
 
-	if (!ebbi_entry_is_counted(entry) || cache == NULL)
-		return false;
-	if (EBBI_UNLIKELY(!ebbi_stand_is_for(stand, entry))) {
+	if (cache != NULL && ebbi_entry_is_counted(entry))
 		stand = ebbi_cache_stand(cache, ebbi_store_bin(&ebbi_heap.store, entry)->set);
-		if (stand == NULL)
-			return false;
+	if (stand == NULL) {
+		if (block != NULL)
+			ebbi_heap_free(block);
+		return;
 	}
 	seen = ebbi_handshake_enter(&cache->handshake);
 	if (EBBI_UNLIKELY(!ebbi_seen_clear(seen)))
@@ -375,23 +372,42 @@ static bool free_counted_try(void *block, uint64_t entry)
 		spill(stand, block, entry);
 	else
 		ebbi_handshake_leave(&cache->handshake);
-	return true;
 }
 
+static __attribute__((noinline)) void spill_here(void *block, uint64_t entry)
+{
+	spill(ebbi_thread_self.stand, block, entry);
+}
+
+/* First the short way of a slot of the account that the thread is in. A hardened heap has no accounts. */
 void ebbi_heap_free_slow(void *block, uint64_t entry)
 {
-	if (block != NULL && !free_counted_try(block, entry))
-		ebbi_heap_free(block);
+	struct ebbi_cache *cache = ebbi_thread_self.cache;
+	const struct ebbi_stand *stand = ebbi_thread_self.stand;
+	uint32_t seen;
+
+	if (cache == NULL || !ebbi_entry_is_counted(entry) || EBBI_UNLIKELY(!ebbi_stand_is_for(stand, entry))) {
+		free_elsewhere(block, entry);
+		return;
+	}
+	seen = ebbi_handshake_enter(&cache->handshake);
+	if (EBBI_UNLIKELY(!ebbi_seen_clear(seen))) {
+		ebbi_heap_free_seen(block, seen);
+		return;
+	}
+	if (EBBI_UNLIKELY(!ebbi_fast_push_try(stand->shelf, block, ebbi_entry_plain(entry)))) {
+		spill_here(block, entry);
+		return;
+	}
+	ebbi_handshake_leave(&cache->handshake);
 }
 
 void ebbi_heap_free_sized_slow(void *block, uint64_t entry, size_t said_bytes)
 {
-	if (block == NULL || free_counted_try(block, entry))
-		return;
-	if (ebbi_is_hardened())
+	if (block != NULL && ebbi_is_hardened())
 		ebbi_hardened_free(block, said_bytes);
 	else
-		ebbi_heap_free(block);
+		ebbi_heap_free_slow(block, entry);
 }
 
 void ebbi_heap_free_sized_seen(void *block, size_t said_bytes, uint32_t seen)
