@@ -10,6 +10,7 @@
 #include "heap/inside.h"
 #include "platform/report.h"
 #include "platform/smaps.h"
+#include "platform/usage.h"
 #include "stats/snapshot.h"
 
 #define OWNERS_SHOWN 3u
@@ -115,6 +116,17 @@ static void in_account(struct ebbi_fmt *line, int account)
 	ebbi_fmt_text(line, " MiB)");
 }
 
+/* Without a budget nobody measures the parts. */
+static void unmeasured(struct ebbi_fmt *line)
+{
+	struct ebbi_usage usage;
+
+	if (!ebbi_usage_read(&usage))
+		return;
+	item(line, ": process ", usage.resident_pages * (uint64_t)ebbi_vm_page_bytes());
+	ebbi_fmt_text(line, " MiB");
+}
+
 void ebbi_refusal_explain(size_t bytes, int account)
 {
 	char text[640];
@@ -135,11 +147,14 @@ void ebbi_refusal_explain(size_t bytes, int account)
 	}
 	if (account != 0)
 		in_account(&line, account);
-	item(&line, ": process ", budget.process_bytes);
-	if (budget.line_bytes != 0)
+	if (budget.line_bytes != 0) {
+		item(&line, ": process ", budget.process_bytes);
 		item(&line, " of ", budget.line_bytes);
-	ebbi_fmt_text(&line, " MiB");
-	parts(&line, &budget);
+		ebbi_fmt_text(&line, " MiB");
+		parts(&line, &budget);
+	} else {
+		unmeasured(&line);
+	}
 	line.capacity++;
 	ebbi_fmt_char(&line, '\n');
 	ebbi_report_write(line.text, line.length);
