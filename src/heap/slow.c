@@ -340,7 +340,7 @@ void ebbi_heap_free(void *block)
 }
 
 /* Inside, and the block cannot simply be pushed onto the stand's rack. Comes out. */
-static void spill(const struct ebbi_stand *stand, void *block, uint64_t entry)
+static __attribute__((noinline)) void spill(const struct ebbi_stand *stand, void *block, uint64_t entry)
 {
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
 
@@ -358,11 +358,10 @@ static __attribute__((noinline)) void free_elsewhere(void *block, uint64_t entry
 	struct ebbi_stand *stand = NULL;
 	uint32_t seen;
 
-	if (cache != NULL && ebbi_entry_is_counted(entry))
+	if (cache != NULL)
 		stand = ebbi_cache_stand(cache, ebbi_store_bin(&ebbi_heap.store, entry)->set);
 	if (stand == NULL) {
-		if (block != NULL)
-			ebbi_heap_free(block);
+		ebbi_heap_free(block);
 		return;
 	}
 	seen = ebbi_handshake_enter(&cache->handshake);
@@ -386,7 +385,12 @@ void ebbi_heap_free_slow(void *block, uint64_t entry)
 	const struct ebbi_stand *stand = ebbi_thread_self.stand;
 	uint32_t seen;
 
-	if (cache == NULL || !ebbi_entry_is_counted(entry) || EBBI_UNLIKELY(!ebbi_stand_is_for(stand, entry))) {
+	if (!ebbi_entry_is_counted(entry)) {
+		if (block != NULL)
+			ebbi_heap_free(block);
+		return;
+	}
+	if (cache == NULL || EBBI_UNLIKELY(!ebbi_stand_is_for(stand, entry))) {
 		free_elsewhere(block, entry);
 		return;
 	}
