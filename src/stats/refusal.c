@@ -102,17 +102,17 @@ static void parts(struct ebbi_fmt *line, const struct ebbi_budget_figures *budge
 	item(line, " + other mappings ", ebbi_excess(others, metadata + smaps.file_bytes + smaps.stack_bytes));
 }
 
-/* ` for account http (31.9 of 32.0 MiB)` */
-static void in_account(struct ebbi_fmt *line, int account)
+/* ` in account http (31.9 of 32.0 MiB)`, of its limit or of the soft one. */
+static void in_account(struct ebbi_fmt *line, int account, bool is_soft)
 {
 	struct ebbi_account_figures figures;
 
 	if (ebbi_account_figures(account, &figures) != 0)
 		return;
-	ebbi_fmt_text(line, " for account ");
+	ebbi_fmt_text(line, " in account ");
 	ebbi_fmt_text(line, figures.name);
 	item(line, " (", figures.live_bytes);
-	item(line, " of ", figures.limit_bytes != 0 ? figures.limit_bytes : figures.soft_bytes);
+	item(line, " of ", is_soft ? figures.soft_bytes : figures.limit_bytes);
 	ebbi_fmt_text(line, " MiB)");
 }
 
@@ -146,7 +146,7 @@ void ebbi_refusal_explain(size_t bytes, int account)
 		ebbi_fmt_text(&line, account != 0 ? "over the soft limit" : "over budget");
 	}
 	if (account != 0)
-		in_account(&line, account);
+		in_account(&line, account, /* is_soft= */ bytes == 0);
 	if (budget.line_bytes != 0) {
 		item(&line, ": process ", budget.process_bytes);
 		item(&line, " of ", budget.line_bytes);
