@@ -153,7 +153,7 @@ static void draw_line(struct canvas *canvas, const struct shown *shown, const st
 	else if (shown->count > 1)
 		snprintf(note, sizeof(note), " (%u threads)", shown->count);
 	snprintf(name, sizeof(name), "%s%s%s", indented ? "  " : "", shown->name, note);
-	if (strlen(name) > name_width)
+	if (name_width >= 3 && strlen(name) > name_width)
 		snprintf(name + name_width - 3, 4, "...");
 	ebbi_canvas_print(canvas, area.row, area.column + 1, shown->is_section ? INK_BOLD : INK_PLAIN, "%s", name);
 	ebbi_canvas_print_right(canvas, area.row, figures + 10, shown->is_section ? INK_BOLD : INK_PLAIN, "%.1f",
