@@ -20,12 +20,14 @@ enum {
 
 /* What the stacks of a class are like; offsets in bytes from the start of the shelf. */
 static const struct {
+	uint16_t first;
 	uint16_t more;
 	uint16_t first_places;
 	uint16_t most_places;
 } stacks[EBBI_CLASSES] = {
 #define EBBI_SIZE(bytes, pages) \
-	[EBBI_CLASS_##bytes] = {MORE_##bytes, (uint16_t)EBBI_POLICY_STACK_FIRST(bytes), \
+	[EBBI_CLASS_##bytes] = {offsetof(struct ebbi_shelf, first) + EBBI_FIRST_##bytes * sizeof(void *), \
+				MORE_##bytes, (uint16_t)EBBI_POLICY_STACK_FIRST(bytes), \
 				(uint16_t)EBBI_POLICY_STACK_MOST(bytes)},
 #include "slabs/sizes.def"
 #undef EBBI_SIZE
@@ -45,7 +47,7 @@ size_t ebbi_shelf_bytes(size_t page_bytes)
 
 static size_t first_offset(unsigned size_class)
 {
-	return offsetof(struct ebbi_shelf, first) + size_class * sizeof(((struct ebbi_shelf *)NULL)->first[0]);
+	return stacks[size_class].first;
 }
 
 /* Where the stack starts that has this place: the first stacks lie in the first page, the others behind it. */

@@ -45,12 +45,25 @@ struct ebbi_rack {
 /* Pages kept for handlers: what is left of the shelf's first page, and more than a handler often wants. */
 #define EBBI_SPARES_MOST 10u
 
+/* The first stacks of all classes one behind the other; each has a lowest place. */
+enum {
+	EBBI_FIRST_BEFORE = -1,
+#define EBBI_SIZE(bytes, pages) \
+	EBBI_FIRST_##bytes, \
+		EBBI_FIRST_LAST_##bytes = \
+			EBBI_FIRST_##bytes + \
+			(EBBI_POLICY_STACK_FIRST(bytes) > 0 ? (int)EBBI_POLICY_STACK_FIRST(bytes) : 1) - 1,
+#include "slabs/sizes.def"
+#undef EBBI_SIZE
+	EBBI_FIRST_PLACES
+};
+
 struct ebbi_shelf {
 	struct ebbi_rack racks[EBBI_CLASSES];
-	uint8_t steps[EBBI_CLASSES];                 /* refills since the last drain, saturating */
-	void *first[EBBI_CLASSES][EBBI_STACK_FIRST]; /* where stacks start */
-	void *spares[EBBI_SPARES_MOST];              /* caches/nested.h */
-	void *more[];                                /* where they grow to, on pages that are touched only then */
+	uint8_t steps[EBBI_CLASSES];    /* refills since the last drain, saturating */
+	void *first[EBBI_FIRST_PLACES]; /* where stacks start */
+	void *spares[EBBI_SPARES_MOST]; /* caches/nested.h */
+	void *more[];                   /* where they grow to, on pages that are touched only then */
 };
 
 static inline void **ebbi_shelf_place(const struct ebbi_shelf *shelf, size_t offset)

@@ -125,8 +125,15 @@ static __attribute__((noinline)) void *resize_slow(void *block, size_t bytes)
 /* A slot of `have` bytes, of no account, that is too small or far too large. */
 static __attribute__((noinline)) void *move_slot(void *block, size_t have, size_t bytes)
 {
-	void *moved = ebbi_account_alloc(/* entry= */ 0, bytes);
+	/*
+	 * What grew will grow again: at least an eighth, so that it moves as rarely where classes are a ninth apart as where
+	 * they are a fifth apart (bench: growth, 1.08 without).
+	 */
+	size_t wanted = bytes > have ? ebbi_max_size(bytes, have + have / 8 + 1) : bytes;
+	void *moved = ebbi_account_alloc(/* entry= */ 0, wanted);
 
+	if (EBBI_UNLIKELY(moved == NULL) && wanted > bytes)
+		moved = ebbi_account_alloc(/* entry= */ 0, bytes);
 	if (EBBI_UNLIKELY(moved == NULL))
 		return bytes <= have ? block : NULL;
 	memcpy(moved, block, ebbi_min_size(have, bytes));

@@ -20,8 +20,9 @@ const struct ebbi_size ebbi_sizes[EBBI_SIZES_ROOM] = {
 		row(EBBI_CLASS_128, 128, 128), row(EBBI_CLASS_160, 144, 160), row(EBBI_CLASS_192, 176, 192), \
 		row(EBBI_CLASS_224, 208, 224), row(EBBI_CLASS_256, 240, 256), row(EBBI_CLASS_320, 272, 320), \
 		row(EBBI_CLASS_384, 336, 384), row(EBBI_CLASS_448, 400, 448), row(EBBI_CLASS_512, 464, 512), \
-		row(EBBI_CLASS_640, 528, 640), row(EBBI_CLASS_768, 656, 768), row(EBBI_CLASS_896, 784, 896), \
-		row(EBBI_CLASS_1024, 912, 1024)
+		row(EBBI_CLASS_576, 528, 576), row(EBBI_CLASS_640, 592, 640), row(EBBI_CLASS_704, 656, 704), \
+		row(EBBI_CLASS_768, 720, 768), row(EBBI_CLASS_832, 784, 832), row(EBBI_CLASS_896, 848, 896), \
+		row(EBBI_CLASS_960, 912, 960), row(EBBI_CLASS_1024, 976, 1024)
 
 #define CLASS_ROW(size_class, first, last) [(first) / 16 ...(last) / 16] = (size_class)
 #define OFFSET_ROW(size_class, first, last) [(first) / 16 ...(last) / 16] = ((size_class)*EBBI_CLASS_SCALE)

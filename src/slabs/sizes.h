@@ -4,8 +4,9 @@
  * Owns: the table of slot sizes and everything computed from it. Never: changes after the build;
  * there is no state. Threading: constant data. Errors: none.
  *
- * Slots are multiples of 16 bytes: every 16 up to 128, then four a doubling up to 32 KiB, so that
- * rounding wastes at most a fifth above 128 bytes. Larger requests are runs of pages.
+ * Slots are multiples of 16 bytes: every 16 up to 128, then four a doubling up to 512, eight up to 8 KiB, four up to
+ * 32 KiB. So rounding wastes at most a fifth above 128 bytes, and a ninth where the values of a cache or the
+ * rows of a database lie: what eight are worth is in docs/decisions/0023. Larger requests are runs of pages.
  *
  * Class 0 is no class. A slab of class c is `slab_pages` 4 KiB pages long and holds `slots` slots;
  * sizes.def is where the spans are chosen.
@@ -34,6 +35,7 @@ enum {
 };
 
 #define EBBI_SMALL_MOST ((size_t)32768)
+#define EBBI_CLASS_FINE_MOST ((size_t)8192) /* up to here there are eight classes a doubling */
 #define EBBI_SLAB_PAGES_MOST 64u
 #define EBBI_SLAB_SLOTS_MOST 2048u
 
@@ -59,12 +61,14 @@ extern EBBI_OWN const uint8_t ebbi_class_table[EBBI_CLASS_TABLE_MOST / 16 + 1];
 #define EBBI_CLASS_SCALE 32u
 extern EBBI_OWN const uint16_t ebbi_class_offsets[EBBI_CLASS_TABLE_MOST / 16 + 1];
 
-/* `bytes` must be above 128: its power of two and the two bits behind the leading one. */
+/* `bytes` must be above 1024: its power of two and the bits behind the leading one, three up to 8 KiB and then two. */
 static inline unsigned ebbi_class_by_bits(size_t bytes)
 {
-	unsigned high = ebbi_bit_highest(bytes - 1); /* at least 7 */
+	unsigned high = ebbi_bit_highest(bytes - 1); /* at least 10 */
 
-	return EBBI_CLASS_128 + 1 + (high - 7) * 4 + (unsigned)((bytes - 1) >> (high - 2) & 3);
+	if (bytes <= EBBI_CLASS_FINE_MOST)
+		return EBBI_CLASS_1024 + 1 + (high - 10) * 8 + (unsigned)((bytes - 1) >> (high - 3) & 7);
+	return EBBI_CLASS_8192 + 1 + (high - 13) * 4 + (unsigned)((bytes - 1) >> (high - 2) & 3);
 }
 
 /* The smallest class whose slots hold `bytes`, which must be at most EBBI_SMALL_MOST. */

@@ -14,15 +14,17 @@ TEST(classes_ascend)
 		/* Above 128 bytes rounding wastes at most a fifth. */
 		if (ebbi_sizes[i - 1].bytes >= 128)
 			CHECK_LE(size->bytes - ebbi_sizes[i - 1].bytes, ebbi_sizes[i - 1].bytes / 4);
+		/* And a ninth from 512 bytes to 8 KiB. */
+		if (ebbi_sizes[i - 1].bytes >= 512 && size->bytes <= EBBI_CLASS_FINE_MOST)
+			CHECK_LE(size->bytes - ebbi_sizes[i - 1].bytes, ebbi_sizes[i - 1].bytes / 8);
 		CHECK_EQ(size->slots, (size_t)size->slab_pages * 4096 / size->bytes);
 		CHECK_GE(size->slots, 1u);
 		CHECK_LE(size->slots, EBBI_SLAB_SLOTS_MOST);
 		CHECK_LE(size->slab_pages, EBBI_SLAB_PAGES_MOST);
 		/* A word's index fits where it is kept. */
 		CHECK_LE((size->slots + 63u) / 64, 255u);
-		/* At most 2 % behind the last slot. */
-		CHECK_LE((size->slab_pages * 4096u - (unsigned)size->slots * size->bytes) * 50,
-			 size->slab_pages * 4096u);
+		/* Nothing behind the last slot. */
+		CHECK_EQ(size->slab_pages * 4096u, (unsigned)size->slots * size->bytes);
 	}
 	CHECK_EQ(ebbi_sizes[EBBI_CLASSES - 1].bytes, EBBI_SMALL_MOST);
 	CHECK_EQ(ebbi_sizes[EBBI_CLASS_NONE].bytes, 0u);
@@ -36,7 +38,7 @@ TEST(every_size_gets_the_smallest_class)
 		while (ebbi_sizes[expected].bytes < bytes)
 			expected++;
 		CHECK_EQ(ebbi_class_of(bytes), expected);
-		if (bytes > 128)
+		if (bytes > EBBI_CLASS_TABLE_MOST)
 			CHECK_EQ(ebbi_class_by_bits(bytes), expected);
 	}
 }

@@ -304,7 +304,7 @@ static void page_behind_the_last(void *argument)
 
 TEST(check_finds_faults)
 {
-	begin(EBBI_CLASS_48);
+	begin(EBBI_CLASS_1280); /* 48 slots: a word has room behind the last */
 	CHECK_DIES(wrong_count, NULL, "ebb: internal error: a slab's count of free slots is wrong");
 	CHECK_DIES(behind_the_last, NULL, "ebb: internal error: a slab has a free slot behind its last");
 	CHECK_DIES(before_first_word, NULL, "ebb: internal error: a slab has a free slot before its first word");
