@@ -7,9 +7,6 @@
 #include "heap/inside.h"
 #include "platform/clock.h"
 
-/* Of the sets: the first is nobody's, the second is for samples (accounts/). */
-#define FIRST_SET 2u
-
 #define SAY_EVERY_NS UINT64_C(1000000000)
 
 struct account {
@@ -24,11 +21,11 @@ struct account {
 static struct account accounts[EBBI_ACCOUNTS_MOST];
 static uint32_t count; /* guarded by the registry's lock; release when one is added, acquire when read without it */
 
-_Static_assert(FIRST_SET + EBBI_ACCOUNTS_MOST <= EBBI_SETS, "a set for each account");
+_Static_assert(EBBI_SET_ACCOUNTS + EBBI_ACCOUNTS_MOST <= EBBI_SETS, "a set for each account");
 
 static int number_of(const struct ebbi_set *set)
 {
-	return set->number < FIRST_SET ? 0 : (int)(set->number - FIRST_SET) + 1;
+	return set->number < EBBI_SET_ACCOUNTS ? 0 : (int)(set->number - EBBI_SET_ACCOUNTS) + 1;
 }
 
 /* NULL: no such account. Of 0, none, the first set. */
@@ -38,7 +35,7 @@ static struct ebbi_set *set_of(int account)
 		return &ebbi_heap.store.home;
 	if (account < 0 || (uint32_t)account > ebbi_load_acquire(&count)) /* partner: add_locked */
 		return NULL;
-	return ebbi_load_relaxed(&ebbi_heap.store.sets[FIRST_SET + (unsigned)account - 1]);
+	return ebbi_load_relaxed(&ebbi_heap.store.sets[EBBI_SET_ACCOUNTS + (unsigned)account - 1]);
 }
 
 static bool is_name(const char *name)
@@ -66,7 +63,7 @@ static int add_locked(struct ebbi_set *set, const char *name, size_t limit_bytes
 	memcpy(account->name, name, strlen(name));
 	account->soft_bytes = SIZE_MAX;
 	set->limit_bytes = limit_bytes != 0 ? limit_bytes : SIZE_MAX;
-	ebbi_store_add(&ebbi_heap.store, set, FIRST_SET + count);
+	ebbi_store_add(&ebbi_heap.store, set, EBBI_SET_ACCOUNTS + count);
 	ebbi_store_release(&count, count + 1);
 	return (int)count;
 }
@@ -188,10 +185,10 @@ void *ebbi_account_alloc(uint64_t entry, size_t bytes)
 	void *block;
 
 	/* A sample's set is no account: a block that moves out of it is drawn anew. */
-	number = number < FIRST_SET ? 0 : number;
+	number = number < EBBI_SET_ACCOUNTS ? 0 : number;
 	if (EBBI_LIKELY(before == NULL || before->set->number == number))
 		return ebbi_fast_alloc(bytes);
-	if (ebbi_account_enter(number == 0 ? 0 : (int)(number - FIRST_SET) + 1) < 0)
+	if (ebbi_account_enter(number == 0 ? 0 : (int)(number - EBBI_SET_ACCOUNTS) + 1) < 0)
 		return NULL;
 	block = ebbi_fast_alloc(bytes);
 	stand_at(self, before);

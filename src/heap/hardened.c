@@ -23,14 +23,7 @@ static size_t most_of(unsigned size_class)
 
 static unsigned class_for(size_t bytes, size_t align_bytes)
 {
-	unsigned size_class;
-
-	if (bytes > EBBI_SMALL_MOST - EBBI_TRAILER_BYTES || align_bytes > EBBI_PAGE_BYTES)
-		return EBBI_CLASS_NONE;
-	size_class = ebbi_class_of(bytes + EBBI_TRAILER_BYTES);
-	while (size_class < EBBI_CLASSES && (ebbi_sizes[size_class].bytes & (align_bytes - 1)) != 0)
-		size_class++;
-	return size_class < EBBI_CLASSES ? size_class : EBBI_CLASS_NONE;
+	return bytes > EBBI_SMALL_MOST ? EBBI_CLASS_NONE : ebbi_class_for(bytes + EBBI_TRAILER_BYTES, align_bytes);
 }
 
 /* Straight from the bin, for a thread without a cache. */

@@ -36,6 +36,10 @@ struct ebbi_heap {
 	uint32_t features_off;        /* relaxed: EBB_OFF_* */
 };
 
+/* What sets of bins are for: the first is nobody's. */
+#define EBBI_SET_SAMPLES 1u  /* heap/sampled.h */
+#define EBBI_SET_ACCOUNTS 2u /* the first of those of heap/account.h */
+
 extern EBBI_OWN struct ebbi_heap ebbi_heap;
 
 /* Pages that the program, or slabs for it, hold. */

@@ -21,8 +21,6 @@ static inline size_t ebbi_misuse_block_bytes(uint64_t entry)
 {
 	if (EBBI_LIKELY((entry & EBBI_ENTRY_LOW) == 0) || ebbi_entry_is_counted(entry))
 		return ebbi_sizes[(entry & EBBI_ENTRY_CLASS) >> EBBI_ENTRY_CLASS_SHIFT].bytes;
-	if (EBBI_UNLIKELY(ebbi_entry_stands_for(entry) != 0))
-		return ebbi_sizes[ebbi_entry_stands_for(entry)].bytes;
 	return ebbi_entry_run_pages(entry) << EBBI_PAGE_SHIFT;
 }
 

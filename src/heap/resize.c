@@ -84,7 +84,7 @@ static inline bool fits(uint64_t entry, size_t have, size_t bytes)
 {
 	if (bytes > have)
 		return false;
-	if (ebbi_entry_kind(entry) < EBBI_CLASSES || ebbi_entry_stands_for(entry) != 0)
+	if (ebbi_entry_kind(entry) < EBBI_CLASSES)
 		return bytes > have / 2 || have <= 4 * EBBI_ALIGNMENT;
 	return ebbi_entry_kind(entry) == EBBI_KIND_NESTED; /* short-lived: not worth a move */
 }
@@ -106,8 +106,7 @@ static __attribute__((noinline)) void *resize_slow(void *block, size_t bytes)
 	}
 	if (fits(entry, have, bytes))
 		return block;
-	if (ebbi_entry_kind(entry) >= EBBI_CLASSES && ebbi_entry_stands_for(entry) == 0 &&
-	    resize_large_sampled_try(block, entry, bytes, &moved))
+	if (ebbi_entry_kind(entry) >= EBBI_CLASSES && resize_large_sampled_try(block, entry, bytes, &moved))
 		return moved;
 	if (bytes > have && bytes > EBBI_SMALL_MOST && bytes <= PTRDIFF_MAX &&
 	    ebbi_budget_has_room(have + have / HEADROOM_PART))

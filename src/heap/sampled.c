@@ -1,5 +1,6 @@
 #include "heap/sampled.h"
 
+#include <string.h>
 #include <sys/auxv.h>
 
 #include "heap/budget.h"
@@ -72,39 +73,76 @@ static uint64_t settle(size_t bytes)
 	return interval;
 }
 
-/* A run for a small request. NULL: there is none to be had, or not here. */
-static void *run_alloc(size_t bytes, size_t align_bytes, enum ebbi_content content)
+/* The samples' set, made for the first of them. NULL when there is no memory. */
+static struct ebbi_set *samples_set(void)
+{
+	struct ebbi_store *store = &ebbi_heap.store;
+	struct ebbi_set *set = ebbi_load_acquire(&store->sets[EBBI_SET_SAMPLES]); /* partner: ebbi_store_add */
+	struct ebbi_set *made;
+
+	if (EBBI_LIKELY(set != NULL))
+		return set;
+	made = ebbi_set_create(store);
+	if (made == NULL)
+		return NULL;
+	/* Whoever comes second has made one in vain: 16 KiB of addresses. */
+	ebbi_lock_acquire(&ebbi_heap.registry.lock);
+	if (store->sets[EBBI_SET_SAMPLES] == NULL)
+		ebbi_store_add(store, made, EBBI_SET_SAMPLES);
+	ebbi_lock_release(&ebbi_heap.registry.lock);
+	return store->sets[EBBI_SET_SAMPLES];
+}
+
+/* Straight from the bin: samples are rare. */
+static void *slot_of_samples(unsigned size_class)
+{
+	struct ebbi_set *set = samples_set();
+	void *slot;
+	struct ebbi_taking taking = {.wanted = 1, .slots = &slot, .room = 1};
+
+	if (set == NULL || ebbi_bin_take(&ebbi_heap.store, &set->bins[size_class], &taking) != 0)
+		return NULL;
+	if (taking.count == 0)
+		slot = taking.base + ebbi_bit_lowest(taking.bits) * (size_t)ebbi_sizes[size_class].bytes;
+	return slot;
+}
+
+/* A small request's slot. NULL: there is none to be had, or not here. */
+static void *slot_alloc(size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
-	void *block = NULL;
+	unsigned size_class = ebbi_class_for(bytes, align_bytes);
+	void *slot;
 	uint64_t mask;
 
+	if (size_class == EBBI_CLASS_NONE)
+		return NULL;
 	if (cache == NULL)
 		ebbi_signals_block(&mask);
 	else if (ebbi_set_is_counted(ebbi_thread_self.stand->set) || ebbi_heap_enter(cache) == EBBI_NESTED)
 		return NULL;
-	if (ebbi_large_alloc(&ebbi_heap.large, ebbi_max_size(bytes, 1), align_bytes, content, &block) != 0)
-		block = NULL;
+	slot = slot_of_samples(size_class);
 	ebbi_budget_note();
 	if (cache == NULL)
 		ebbi_signals_restore(&mask);
 	else
 		ebbi_handshake_leave(&cache->handshake);
 	ebbi_budget_settle();
-	return block;
+	if (slot != NULL && content == EBBI_CONTENT_ZERO)
+		memset(slot, 0, bytes);
+	return slot;
 }
 
-/* A small request's block behaves and is counted as the slot that it stands for, so that it is like those that it is a sample of. */
+/* Blocks that are not where samples lie, as those of an explicit account, are none. */
 static void take(void *block, size_t bytes, uint64_t interval)
 {
 	uint64_t entry = ebbi_pagemap_get((uintptr_t)block);
 	unsigned kind = ebbi_entry_kind(entry);
+	bool is_large = kind == EBBI_KIND_RUN || kind == EBBI_KIND_MAPPING;
 
-	if ((kind != EBBI_KIND_RUN && kind != EBBI_KIND_MAPPING) || ebbi_entry_run_set(entry) != 0)
+	if (!ebbi_is_sampled(entry) && (!is_large || ebbi_entry_run_set(entry) != 0))
 		return;
-	if (kind == EBBI_KIND_RUN && bytes <= EBBI_SMALL_MOST)
-		entry |= (uint64_t)ebbi_class_of(bytes) << EBBI_ENTRY_STANDS_SHIFT;
-	if (ebbi_heap.sampler->take(block, bytes, ebbi_misuse_block_bytes(entry), interval))
+	if (ebbi_heap.sampler->take(block, bytes, ebbi_misuse_block_bytes(entry), interval) && is_large)
 		ebbi_pagemap_set((uintptr_t)block, entry | EBBI_ENTRY_SAMPLED);
 }
 
@@ -116,7 +154,7 @@ void *ebbi_sampled_alloc(size_t bytes, size_t align_bytes, enum ebbi_content con
 	if (EBBI_LIKELY(interval == 0))
 		return ebbi_heap_alloc_uncounted(bytes, align_bytes, content);
 	if (bytes <= EBBI_SMALL_MOST)
-		block = run_alloc(bytes, align_bytes, content);
+		block = slot_alloc(bytes, align_bytes, content);
 	if (block == NULL)
 		block = ebbi_heap_alloc_uncounted(bytes, align_bytes, content);
 	if (block != NULL)

@@ -5,8 +5,8 @@
  * sample is for is the business of a layer above, which says so at boot.
  *
  * How. malloc takes the bytes off the thread's countdown and asks in the same instruction whether it is over; a thread that has no
- * cache has 0 there, so this is the question for the cache as well. A small request that is a sample gets a run of pages of
- * its own in place of a slot: its entry in the page map has a bit set, and free looks at such blocks the long way anyhow.
+ * cache has 0 there, so this is the question for the cache as well. A small request that is a sample gets a slot of a set of bins
+ * that is for samples alone, a large one has a bit set in its entry of the page map: free looks at both the long way anyhow.
  *
  * Never: samples in a hardened heap, in a handler that interrupted the allocator, while anything is held, or what is in an
  * explicit account (heap/account.h), which is counted there to the byte.
@@ -46,7 +46,9 @@ void *ebbi_sampled_alloc(size_t bytes, size_t align_bytes, enum ebbi_content con
 /* `entry` is of a block. */
 static inline bool ebbi_is_sampled(uint64_t entry)
 {
-	return (entry & EBBI_ENTRY_SAMPLED) != 0 && ebbi_entry_kind(entry) >= EBBI_CLASSES;
+	if (ebbi_entry_kind(entry) < EBBI_CLASSES)
+		return ebbi_entry_set(entry) == EBBI_SET_SAMPLES;
+	return (entry & EBBI_ENTRY_SAMPLED) != 0;
 }
 
 /* The sampled block is about to be freed or resized. */

@@ -46,20 +46,6 @@ static __attribute__((noinline)) void *refused(size_t bytes, size_t align_bytes,
 	return block;
 }
 
-/* The class whose slots hold `bytes` and are aligned, or EBBI_CLASS_NONE. */
-static unsigned class_for(size_t bytes, size_t align_bytes)
-{
-	unsigned size_class;
-
-	if (bytes > EBBI_SMALL_MOST || align_bytes > EBBI_PAGE_BYTES)
-		return EBBI_CLASS_NONE;
-	size_class = ebbi_class_of(bytes);
-	/* Slabs start on a page, so slots are aligned to whatever divides their size. */
-	while (size_class < EBBI_CLASSES && (ebbi_sizes[size_class].bytes & (align_bytes - 1)) != 0)
-		size_class++;
-	return size_class < EBBI_CLASSES ? size_class : EBBI_CLASS_NONE;
-}
-
 /* As large_alloc, in the name of an account. */
 static __attribute__((noinline)) void *counted_large_alloc(struct ebbi_cache *own, struct ebbi_set *set, size_t bytes,
 							   size_t align_bytes, enum ebbi_content content)
@@ -136,7 +122,7 @@ static void *zeroed(void *block, size_t bytes, enum ebbi_content content)
 /* A slot or a block, by a thread that is inside its cache. */
 static void *alloc_inside(struct ebbi_cache *cache, size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
-	unsigned size_class = class_for(bytes, align_bytes);
+	unsigned size_class = ebbi_class_for(bytes, align_bytes);
 
 	if (size_class == EBBI_CLASS_NONE)
 		return large_alloc(cache, ebbi_max_size(bytes, 1), align_bytes, content);
@@ -146,7 +132,7 @@ static void *alloc_inside(struct ebbi_cache *cache, size_t bytes, size_t align_b
 /* By a thread without a cache, its signals blocked: one slot, straight from the bin. */
 static void *alloc_without_cache(size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
-	unsigned size_class = class_for(bytes, align_bytes);
+	unsigned size_class = ebbi_class_for(bytes, align_bytes);
 	void *slot;
 	struct ebbi_bin *bin = &ebbi_heap.store.home.bins[size_class];
 	struct ebbi_taking taking = {.wanted = 1, .slots = &slot, .room = 1};
@@ -286,8 +272,9 @@ static void free_inside(struct ebbi_cache *cache, void *block, uint64_t entry)
 		ebbi_scavenger_note(cache, bytes);
 		return;
 	}
+	/* A sample goes straight to its bin: it is rare, and a shelf is not. */
 	if (EBBI_UNLIKELY(ebbi_entry_is_counted(entry)))
-		stand = ebbi_account_stand(cache, entry);
+		stand = ebbi_is_sampled(entry) ? NULL : ebbi_account_stand(cache, entry);
 	if (EBBI_LIKELY(stand != NULL))
 		bytes = ebbi_stand_put(&ebbi_heap.registry.pool, stand, size_class, block);
 	else

@@ -30,7 +30,7 @@
  *           |         | behind it, signed, 0 for none (28, 28). Far: the leaf's `links` have them.
  *           | PURGING | first and last page of a free run that is being given back: 3 zero, its pages (40)
  *           | RUN     | first page of a block of pages handed to the program: 2 zero, sampled (1), its pages (40), the
- *           |         | number of the set that it is counted in (6), of a sample that stands for a slot: the class (6)
+ *           |         | number of the set that it is counted in (6)
  *           | MAPPING | first page of a block with a mapping of its own: likewise
  *           | LINK    | second or third page of a free run: 3 unused, number of the first page of a neighbour in
  *           |         | its bin (40)
@@ -175,19 +175,12 @@ static inline uint64_t ebbi_entry_run(enum ebbi_kind kind, size_t pages)
 #define EBBI_ENTRY_FAR ((uint64_t)1 << 7)
 #define EBBI_ENTRY_PAGES (((uint64_t)1 << 40) - 1)
 #define EBBI_ENTRY_SAMPLED ((uint64_t)1 << 7) /* of RUN and MAPPING: see heap/sampled.h */
-#define EBBI_ENTRY_STANDS_SHIFT 54u
 
 static inline size_t ebbi_entry_run_pages(uint64_t entry)
 {
 	size_t few = (size_t)(entry >> EBBI_ENTRY_FEW_SHIFT & EBBI_ENTRY_FEW_MOST);
 
 	return few != 0 ? few : (size_t)(entry >> 8 & EBBI_ENTRY_PAGES);
-}
-
-/* Of a block of pages: the class whose slot it stands for, 0 when it is a large one. */
-static inline unsigned ebbi_entry_stands_for(uint64_t entry)
-{
-	return (unsigned)(entry >> EBBI_ENTRY_STANDS_SHIFT);
 }
 
 /*

@@ -1,5 +1,7 @@
 #include "slabs/sizes.h"
 
+#include "pages/pagemap.h"
+
 #define MAGIC(bytes) (UINT32_MAX / (bytes) + 1)
 
 const struct ebbi_size ebbi_sizes[EBBI_SIZES_ROOM] = {
@@ -29,3 +31,16 @@ const struct ebbi_size ebbi_sizes[EBBI_SIZES_ROOM] = {
 
 const uint8_t ebbi_class_table[EBBI_CLASS_TABLE_MOST / 16 + 1] = {UP_TO_1024(CLASS_ROW)};
 const uint16_t ebbi_class_offsets[EBBI_CLASS_TABLE_MOST / 16 + 1] = {UP_TO_1024(OFFSET_ROW)};
+
+unsigned ebbi_class_for(size_t bytes, size_t align_bytes)
+{
+	unsigned size_class;
+
+	if (bytes > EBBI_SMALL_MOST || align_bytes > EBBI_PAGE_BYTES)
+		return EBBI_CLASS_NONE;
+	size_class = ebbi_class_of(bytes);
+	/* Slabs start on a page, so slots are aligned to whatever divides their size. */
+	while (size_class < EBBI_CLASSES && (ebbi_sizes[size_class].bytes & (align_bytes - 1)) != 0)
+		size_class++;
+	return size_class < EBBI_CLASSES ? size_class : EBBI_CLASS_NONE;
+}

@@ -79,6 +79,9 @@ static inline unsigned ebbi_class_of(size_t bytes)
 	return ebbi_class_by_bits(bytes);
 }
 
+/* The smallest class whose slots hold `bytes` and are aligned (to a power of two); EBBI_CLASS_NONE for a large block. */
+unsigned ebbi_class_for(size_t bytes, size_t align_bytes);
+
 static inline uint32_t ebbi_slot_index(unsigned size_class, uint32_t offset)
 {
 	return (uint32_t)((uint64_t)offset * ebbi_sizes[size_class].magic >> 32);
