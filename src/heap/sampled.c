@@ -85,6 +85,7 @@ static struct ebbi_set *samples_set(void)
 	made = ebbi_set_create(store);
 	if (made == NULL)
 		return NULL;
+	ebbi_set_keep_nothing(made);
 	/* Whoever comes second has made one in vain: 16 KiB of addresses. */
 	ebbi_lock_acquire(&ebbi_heap.registry.lock);
 	if (store->sets[EBBI_SET_SAMPLES] == NULL)

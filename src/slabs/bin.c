@@ -100,7 +100,7 @@ void ebbi_bin_regain_locked(struct ebbi_bin *bin, struct ebbi_slab *slab, struct
 	if (!ebbi_slab_is_empty(slab))
 		return;
 	bin->empty_slabs++;
-	if (bin->empty_slabs > 1) {
+	if (bin->empty_slabs > bin->empty_most) {
 		ebbi_bin_drop_locked(bin, slab);
 		ebbi_list_push_back(leaving, &slab->link);
 	}

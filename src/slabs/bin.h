@@ -6,7 +6,7 @@
  * kernel or to the layers below that could make one.
  *
  * Density: the fullest slab gives first, so that the emptier ones drain. A slab that runs empty goes
- * back to the pages layer at once, except for one a bin, which waits for the next look.
+ * back to the pages layer at once, except for one a bin (none of some sets), which waits for the next look.
  *
  * Parties: threads on different CPUs that take turns at one slab fetch every line of it, and of its descriptor,
  * from each other (bench: sh8bench, +25 % of its CPU time). So the slabs of a large bin are divided among parties
@@ -50,6 +50,7 @@ struct ebbi_bin {
 	struct ebbi_list look; /* slabs in which slots became free since the last look, or that age */
 	size_t looks;          /* slabs on it */
 	unsigned empty_slabs;  /* on the queues */
+	unsigned empty_most;   /* of those; set at birth */
 	size_t slabs;
 	size_t used_slots;
 	size_t resident_pages;

@@ -17,6 +17,7 @@ static void set_init(const struct ebbi_store *store, struct ebbi_set *set)
 			ebbi_list_init(&bin->queues[queue]);
 		bin->others = set->others[size_class];
 		bin->parties = 1;
+		bin->empty_most = 1;
 		ebbi_list_init(&bin->look);
 	}
 }
@@ -48,6 +49,12 @@ struct ebbi_set *ebbi_set_create(struct ebbi_store *store)
 	if (set != NULL)
 		set_init(store, set);
 	return set;
+}
+
+void ebbi_set_keep_nothing(struct ebbi_set *set)
+{
+	for (unsigned size_class = 0; size_class < EBBI_CLASSES; size_class++)
+		set->bins[size_class].empty_most = 0;
 }
 
 void ebbi_store_add(struct ebbi_store *store, struct ebbi_set *set, unsigned number)

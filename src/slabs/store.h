@@ -39,6 +39,9 @@ void ebbi_store_init(struct ebbi_store *store, const struct ebbi_vm *vm, size_t 
 /* Another set, not yet in the store. NULL when there is no memory. A kernel call. */
 struct ebbi_set *ebbi_set_create(struct ebbi_store *store);
 
+/* Its bins keep no empty slab: for a set of few blocks. Before it is in the store. */
+void ebbi_set_keep_nothing(struct ebbi_set *set);
+
 /* Into the store. The caller sees to it that the number is free, and that no fork is under way. */
 void ebbi_store_add(struct ebbi_store *store, struct ebbi_set *set, unsigned number);
 
