@@ -36,7 +36,7 @@ bool ebbi_sample_add_locked(const struct ebbi_sample *sample)
 
 	if (number != 0) {
 		tables->samples_free = tables->samples[number].next;
-	} else if (tables->samples_used < EBBI_SAMPLES_MOST) {
+	} else if (tables->samples_used < EBBI_SAMPLES_MOST >> tables->halvings) {
 		number = tables->samples_used;
 		ebbi_store_relaxed(&tables->samples_used, number + 1);
 	} else {

@@ -42,7 +42,7 @@ static uint32_t node_locked(uint32_t parent, uint64_t address, uint32_t module)
 		if (at->parent == parent && at->address == address && at->module == module)
 			return node;
 	}
-	if (number == EBBI_NODES_MOST)
+	if (number == EBBI_NODES_MOST >> ebbi_tables.halvings)
 		return 0;
 	if (number > chains->used && chains->used < chains->most) {
 		widen_locked(chains);
@@ -81,7 +81,7 @@ uint32_t ebbi_site_of_locked(const struct ebbi_stack *stack)
 	}
 	if (tables->nodes_more[node].site != 0)
 		return tables->nodes_more[node].site;
-	if (number == EBBI_SITES_MOST)
+	if (number == EBBI_SITES_MOST >> ebbi_tables.halvings)
 		return 0;
 	tables->sites[number] = (struct ebb_profile_site){.node = node, .owner = ebbi_stack_owner(stack)};
 	tables->nodes_more[node].site = number;

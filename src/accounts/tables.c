@@ -21,40 +21,56 @@ __attribute__((visibility("protected"))) struct ebb_shared_profile ebb_shared_pr
 
 enum part { NODES, NODES_MORE, NODE_HEADS, SITES, MODULES, MODULES_MORE, SAMPLES, SAMPLE_HEADS, OWNERS, PARTS };
 
-static const size_t sizes[PARTS] = {
-	[NODES] = EBBI_NODES_MOST * sizeof(struct ebb_profile_node),
-	[NODES_MORE] = EBBI_NODES_MOST * sizeof(struct ebbi_node_more),
-	[NODE_HEADS] = EBBI_NODES_MOST * sizeof(uint32_t),
-	[SITES] = EBBI_SITES_MOST * sizeof(struct ebb_profile_site),
-	[MODULES] = EBBI_MODULES_MOST * sizeof(struct ebb_profile_module),
-	[MODULES_MORE] = EBBI_MODULES_MOST * sizeof(struct ebbi_module_more),
-	[SAMPLES] = EBBI_SAMPLES_MOST * sizeof(struct ebbi_sample),
-	[SAMPLE_HEADS] = EBBI_SAMPLES_MOST * sizeof(uint32_t),
-	[OWNERS] = EBBI_OWNERS_MOST * sizeof(struct ebbi_owner),
-};
+/* The tables may take this part of an address space that is limited, and are halved so often at most. */
+#define ADDRESS_PART 512u
+#define HALVINGS_MOST 5u
 
-static size_t part_bytes(enum part part)
+static size_t part_bytes(enum part part, unsigned halvings)
 {
-	return ebbi_round_up(sizes[part], EBBI_PAGE_BYTES);
+	static const size_t whole[PARTS] = {
+		[NODES] = EBBI_NODES_MOST * sizeof(struct ebb_profile_node),
+		[NODES_MORE] = EBBI_NODES_MOST * sizeof(struct ebbi_node_more),
+		[NODE_HEADS] = EBBI_NODES_MOST * sizeof(uint32_t),
+		[SITES] = EBBI_SITES_MOST * sizeof(struct ebb_profile_site),
+		[MODULES] = EBBI_MODULES_MOST * sizeof(struct ebb_profile_module),
+		[MODULES_MORE] = EBBI_MODULES_MOST * sizeof(struct ebbi_module_more),
+		[SAMPLES] = EBBI_SAMPLES_MOST * sizeof(struct ebbi_sample),
+		[SAMPLE_HEADS] = EBBI_SAMPLES_MOST * sizeof(uint32_t),
+		[OWNERS] = EBBI_OWNERS_MOST * sizeof(struct ebbi_owner),
+	};
+	bool is_fixed = part == MODULES || part == MODULES_MORE || part == OWNERS;
+
+	return ebbi_round_up(whole[part] >> (is_fixed ? 0 : halvings), EBBI_PAGE_BYTES);
 }
 
-static void install_locked(char *base)
+static size_t all_bytes(unsigned halvings)
+{
+	size_t bytes = 0;
+
+	for (unsigned part = 0; part < PARTS; part++)
+		bytes += part_bytes(part, halvings);
+	return ebbi_round_up(bytes, ebbi_heap.store.meta.page_bytes);
+}
+
+static void install_locked(char *base, unsigned halvings)
 {
 	struct ebbi_tables *tables = &ebbi_tables;
 	char *at[PARTS];
 
+	tables->halvings = halvings;
 	for (unsigned part = 0; part < PARTS; part++) {
 		at[part] = base;
-		base += part_bytes(part);
+		base += part_bytes(part, tables->halvings);
 	}
 	tables->nodes = (void *)at[NODES];
 	tables->nodes_more = (void *)at[NODES_MORE];
-	tables->node_chains = (struct ebbi_chains){(void *)at[NODE_HEADS], HEADS_FIRST, EBBI_NODES_MOST};
+	tables->node_chains = (struct ebbi_chains){(void *)at[NODE_HEADS], HEADS_FIRST, EBBI_NODES_MOST >> halvings};
 	tables->sites = (void *)at[SITES];
 	tables->modules = (void *)at[MODULES];
 	tables->modules_more = (void *)at[MODULES_MORE];
 	tables->samples = (void *)at[SAMPLES];
-	tables->sample_chains = (struct ebbi_chains){(void *)at[SAMPLE_HEADS], HEADS_FIRST, EBBI_SAMPLES_MOST};
+	tables->sample_chains =
+		(struct ebbi_chains){(void *)at[SAMPLE_HEADS], HEADS_FIRST, EBBI_SAMPLES_MOST >> halvings};
 	tables->owners = (void *)at[OWNERS];
 	memcpy(tables->owners[0].name, "generated code", sizeof("generated code"));
 	tables->owners_used = 1;
@@ -120,21 +136,22 @@ void ebbi_tables_fork_end(bool in_child)
 bool ebbi_tables_make(void)
 {
 	const struct ebbi_vm *vm = ebbi_heap.store.pages.vm;
-	size_t bytes = 0;
+	unsigned halvings = 0;
+	size_t bytes;
 	void *base;
 
 	if (EBBI_LIKELY(ebbi_load_acquire(&ebbi_tables.ready)))
 		return true;
-	for (unsigned part = 0; part < PARTS; part++)
-		bytes += part_bytes(part);
-	bytes = ebbi_round_up(bytes, ebbi_heap.store.meta.page_bytes);
+	while (halvings < HALVINGS_MOST && all_bytes(halvings) > ebbi_vm_address_limit_bytes() / ADDRESS_PART)
+		halvings++;
+	bytes = all_bytes(halvings);
 	if (vm->map(bytes, EBBI_PAGE_BYTES, &base) != 0)
 		return false;
 	if (ebbi_heap.store.pages.advice != EBBI_HUGE_ADVICE_NONE)
 		(void)vm->advise_huge(base, bytes, 0);
 	if (ebbi_tables_lock_try()) {
 		if (!ebbi_tables.ready) {
-			install_locked(base);
+			install_locked(base, halvings);
 			base = NULL;
 		}
 		ebbi_tables_unlock();

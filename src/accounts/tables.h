@@ -18,6 +18,7 @@
 #include "base/build.h"
 #include "platform/futex.h"
 
+/* Entries; where address space is limited, half as many, a quarter, ...: struct ebbi_tables has how many. */
 #define EBBI_NODES_MOST ((uint32_t)1 << 17)
 #define EBBI_SITES_MOST ((uint32_t)1 << 14)
 #define EBBI_SAMPLES_MOST ((uint32_t)1 << 16)
@@ -76,6 +77,7 @@ struct ebbi_chains {
 struct ebbi_tables {
 	struct ebbi_lock lock; /* rank SAMPLES */
 	bool ready;            /* release: the pointers are there */
+	unsigned halvings;     /* set before them */
 	struct ebb_profile_node *nodes;
 	struct ebbi_node_more *nodes_more;
 	struct ebb_profile_site *sites;
