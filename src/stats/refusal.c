@@ -59,15 +59,44 @@ static void amount(struct ebbi_fmt *line, uint64_t bytes)
 	}
 }
 
-/* Who has the most of what is live, as the samples say. */
-static void owners(struct ebbi_fmt *line, const struct ebb_owner *owners_by_size)
+/* Who has the most of what is live: explicit accounts, and by the samples programs and libraries. */
+struct holder {
+	char name[sizeof(((struct ebb_owner *)NULL)->name)];
+	uint64_t bytes;
+};
+
+static void insert(struct holder holders[OWNERS_SHOWN], const char *name, size_t room, uint64_t bytes)
+{
+	unsigned at = OWNERS_SHOWN;
+
+	while (at > 0 && bytes > holders[at - 1].bytes)
+		at--;
+	if (at == OWNERS_SHOWN)
+		return;
+	memmove(&holders[at + 1], &holders[at], (OWNERS_SHOWN - 1 - at) * sizeof(holders[0]));
+	memset(&holders[at], 0, sizeof(holders[0]));
+	memcpy(holders[at].name, name, ebbi_min_size(room, sizeof(holders[0].name) - 1));
+	holders[at].bytes = bytes;
+}
+
+static void find_holders(const struct ebb_snapshot *snapshot, struct holder holders[OWNERS_SHOWN])
+{
+	for (unsigned i = 0; i < EBB_SNAPSHOT_ACCOUNTS && snapshot->accounts[i].name[0] != '\0'; i++)
+		insert(holders, snapshot->accounts[i].name, sizeof(snapshot->accounts[i].name),
+		       snapshot->accounts[i].live_bytes);
+	for (unsigned i = 0; i < EBB_SNAPSHOT_OWNERS && snapshot->owners[i].name[0] != '\0'; i++)
+		insert(holders, snapshot->owners[i].name, sizeof(snapshot->owners[i].name),
+		       snapshot->owners[i].live_bytes);
+}
+
+static void say_holders(struct ebbi_fmt *line, const struct holder holders[OWNERS_SHOWN])
 {
 	unsigned count = 0;
 
-	for (; count < OWNERS_SHOWN && owners_by_size[count].name[0] != '\0'; count++) {
+	for (; count < OWNERS_SHOWN && holders[count].bytes != 0; count++) {
 		ebbi_fmt_text(line, count == 0 ? " (" : ", ");
-		ebbi_fmt_foreign(line, owners_by_size[count].name, strlen(owners_by_size[count].name));
-		item(line, " ", owners_by_size[count].live_bytes);
+		ebbi_fmt_foreign(line, holders[count].name, strlen(holders[count].name));
+		item(line, " ", holders[count].bytes);
 	}
 	ebbi_fmt_text(line, count == 0 ? "" : ")");
 }
@@ -80,7 +109,7 @@ static void parts(struct ebbi_fmt *line, const struct ebbi_budget_figures *budge
 	const struct ebb_snapshot *snapshot;
 	uint64_t own = ebbi_excess(budget->process_bytes, budget->other_bytes);
 	uint64_t others = budget->other_bytes;
-	struct ebb_owner top[OWNERS_SHOWN];
+	struct holder holders[OWNERS_SHOWN] = {0};
 	uint64_t live, metadata;
 
 	if (cache != NULL && ebbi_heap_enter(cache) == EBBI_NESTED)
@@ -88,13 +117,13 @@ static void parts(struct ebbi_fmt *line, const struct ebbi_budget_figures *budge
 	snapshot = ebbi_snapshot_hold();
 	live = ebbi_min_size(snapshot->live_bytes, own);
 	metadata = snapshot->metadata_bytes;
-	memcpy(top, snapshot->owners, sizeof(top));
+	find_holders(snapshot, holders);
 	ebbi_snapshot_release();
 	if (cache != NULL)
 		ebbi_handshake_leave(&cache->handshake);
 	(void)ebbi_smaps_read(is_stack, &smaps);
 	item(line, " = live ", live);
-	owners(line, top);
+	say_holders(line, holders);
 	item(line, " + held ", own - live);
 	item(line, " + metadata ", metadata);
 	item(line, " + binary and libraries ", smaps.file_bytes);
