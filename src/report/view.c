@@ -98,7 +98,7 @@ static unsigned figure(struct canvas *canvas, unsigned row, unsigned column, con
 		       const char *value)
 {
 	column = ebbi_canvas_print(canvas, row, column, INK_DIM, "%s ", name);
-	return ebbi_canvas_print(canvas, row, column, ink, "%s", value) + 3;
+	return ebbi_canvas_print(canvas, row, column, ink, "%s", value) + (canvas->columns < 100 ? 2 : 3);
 }
 
 static void memory_line(struct canvas *canvas, const struct sample *sample, unsigned row)
@@ -141,11 +141,14 @@ static void rate_line(struct canvas *canvas, const struct sample *sample, unsign
 		return;
 	snprintf(text, sizeof(text), "%.0f %%", sample->cpu_share * 100);
 	column = figure(canvas, row, column, "CPU", INK_PLAIN, text);
-	snprintf(text, sizeof(text), "%.0f/s, %.0f major", sample->faults, sample->major_faults);
+	if (sample->major_faults > 0)
+		snprintf(text, sizeof(text), "%.0f/s, %.0f major", sample->faults, sample->major_faults);
+	else
+		snprintf(text, sizeof(text), "%.0f/s", sample->faults);
 	column = figure(canvas, row, column, "faults", sample->major_faults > 0 ? INK_BAD : INK_PLAIN, text);
 	if (!sample->table->on_ebb)
 		return;
-	snprintf(text, sizeof(text), "%.0f/s, %.1f MiB/s", sample->purges, sample->purged_bytes / 1048576.0);
+	snprintf(text, sizeof(text), "%.0f/s %.1f MiB/s", sample->purges, sample->purged_bytes / 1048576.0);
 	column = figure(canvas, row, column, "purges", INK_PLAIN, text);
 	snprintf(text, sizeof(text), "%.0f/s", sample->refaults);
 	(void)figure(canvas, row, column, "refaults", INK_PLAIN, text);
