@@ -292,7 +292,7 @@ TEST(screen)
 	REQUIRE(ebbi_canvas_resize(&canvas, 80, 24) == 0);
 	ebbi_view_draw(&canvas, &view, &sample);
 	CHECK(on_canvas(&canvas, "a \"server\" (4711), under ebb"));
-	CHECK(on_canvas(&canvas, "RSS 50.5 MiB   budget 100.0"));
+	CHECK(on_canvas(&canvas, "RSS 50.5 MiB  budget 100.0"));
 	CHECK(on_canvas(&canvas, "held 6.0"));
 	CHECK(on_canvas(&canvas, "other no connection"));
 	CHECK(on_canvas(&canvas, "    100.0 ------"));
