@@ -249,6 +249,7 @@ static void mark_boot(struct session *session, uint64_t now_ns)
 						   : "still busy",
 		 seconds(result->ready_ns));
 	tell_mark(session, &result->boot, what);
+	ebbi_sample_look(session, LOOKED_AT_BOOT);
 }
 
 static void mark_rest(struct session *session, uint64_t now_ns)
@@ -257,6 +258,7 @@ static void mark_rest(struct session *session, uint64_t now_ns)
 	char what[64];
 
 	ebbi_sample_mark(session, &session->result->rest[i], now_ns);
+	ebbi_sample_look(session, LOOKED_AT_REST);
 	if (session->phases.phase != PHASE_REST)
 		return;
 	snprintf(what, sizeof(what), "%g s at rest", seconds(session->result->rest_ns[i]));
@@ -292,12 +294,16 @@ static void act(struct session *session, enum lab_action action, uint64_t now_ns
 	case LAB_MARK_LOAD_END:
 		ebbi_sample_mark(session, &result->load_end, now_ns);
 		ebbi_session_progress(session, "load took %.2f s", seconds(result->load_ns));
+		/* A large process takes long to look at: the first moments of its rest are not spent on that. */
+		if (result->rest_count == 0)
+			ebbi_sample_look(session, LOOKED_AFTER_LOAD);
 		break;
 	case LAB_MARK_REST:
 		mark_rest(session, now_ns);
 		break;
 	case LAB_MARK_LAST:
 		ebbi_sample_mark(session, &result->last, now_ns);
+		ebbi_sample_look(session, LOOKED_AT_WORK);
 		break;
 	case LAB_SEND_TERM:
 		send_term(session);

@@ -17,6 +17,7 @@
 #include "lab/allocator.h"
 #include "lab/phases.h"
 #include "lab/ready.h"
+#include "observe/look.h"
 #include "observe/machine.h"
 #include "observe/preload.h"
 #include "observe/tree.h"
@@ -62,6 +63,19 @@ struct peak {
 	uint64_t rss_bytes;     /* largest sampled sum of RSS */
 };
 
+/* After which mark the account table's process was looked at; a later one of these is the better. */
+enum looked { LOOKED_NEVER, LOOKED_AT_BOOT, LOOKED_AFTER_LOAD, LOOKED_AT_WORK, LOOKED_AT_REST };
+
+/* The largest process of the tree, in full: what the account table is made of. */
+struct full_look {
+	enum looked when;
+	uint64_t at_ns;          /* since the start */
+	uint64_t rest_ns;        /* LOOKED_AT_REST: how long it had rested */
+	size_t processes;        /* in the tree then */
+	bool is_main;            /* it is the process that was started */
+	const struct look *look; /* NULL: never */
+};
+
 #define RESULT_NOTES 12
 #define RESULT_NOTE_BYTES 384
 #define TIMELINE_POINTS 512
@@ -104,6 +118,7 @@ struct run_result {
 	uint64_t rest_ns[LAB_REST_MARKS];
 	struct mark rest[LAB_REST_MARKS];
 	struct mark last;
+	struct full_look full_look;
 	struct peak peak;
 	uint64_t user_ns;
 	uint64_t system_ns;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "observe/snapshot.h"
+#include "observe/text.h"
 
 #define MS 1000000ull
 /* Short commands and their children live in the first moments: look closer there. */
@@ -12,8 +13,8 @@
 #define EARLY_STEP_NS (10 * MS)
 #define STEP_NS (40 * MS)
 #define TIMES_STEP_NS (100 * MS)
-/* A sum of PSS walks page tables: it may cost 1 % of the time, and comes at least this often. */
-#define PSS_COST_FACTOR 100u
+/* What walks page tables may cost 1 % of the time of a process at work. A sum of PSS comes at least this often. */
+#define WALK_COST_FACTOR 100u
 #define PSS_STEP_NS (1000 * MS)
 /* Before this the loader may still be at work, and a library that is missing says nothing. */
 #define LOADED_NS (200 * MS)
@@ -132,7 +133,7 @@ static void sum_pss(struct session *session, uint64_t rss_bytes, uint64_t now_ns
 	if (memory.refused == 0)
 		peak->pss_bytes = max_of(peak->pss_bytes, memory.pss_bytes + memory.swap_pss_bytes);
 	session->pss_at_rss_bytes = rss_bytes;
-	session->next_pss_ns = now_ns + cost_ns * PSS_COST_FACTOR;
+	session->next_pss_ns = now_ns + cost_ns * WALK_COST_FACTOR;
 }
 
 /* A tree's PSS is summed when its RSS has risen beyond what was summed, and now and then. */
@@ -202,15 +203,20 @@ static void mark_ebb(struct session *session, struct mark *mark, pid_t pid, cons
 		mark->ebb = snapshot;
 }
 
-void ebbi_sample_mark(struct session *session, struct mark *mark, uint64_t now_ns)
+/* The file that the library is mapped from; any Ebb may come with the program itself. */
+static const char *ebb_library(const struct session *session)
 {
 	const struct allocator *allocator = &session->plan->allocator;
-	const char *library = "libebb.so";
+
+	return allocator->is_ebb ? strrchr(allocator->path, '/') + 1 : "libebb.so";
+}
+
+void ebbi_sample_mark(struct session *session, struct mark *mark, uint64_t now_ns)
+{
+	const char *library = ebb_library(session);
 	struct run_result *result = session->result;
 	struct peak *peak = &result->peak;
 
-	if (allocator->is_ebb)
-		library = strrchr(allocator->path, '/') + 1;
 	*mark = (struct mark){.at_ns = now_ns - session->start_ns};
 	ebbi_tree_update(&session->tree, now_ns);
 	ebbi_tree_memory(&session->tree, &mark->memory);
@@ -228,4 +234,47 @@ void ebbi_sample_mark(struct session *session, struct mark *mark, uint64_t now_n
 	if (session->main > 0)
 		preload_main(session, now_ns);
 	preload_count(session);
+}
+
+/* --- The look for the account table ------------------------------------------------------ */
+
+static pid_t largest(const struct tree *tree)
+{
+	const struct tree_process *most = NULL;
+
+	for (size_t i = 0; i < tree->count; i++) {
+		if (!most || tree->processes[i].rss_bytes > most->rss_bytes)
+			most = &tree->processes[i];
+	}
+	return most ? most->pid : 0;
+}
+
+/*
+ * A look walks all mappings, so it never comes while a load runs, and while a command without one works only as the ration
+ * allows. Once there is a look at rest, one at work adds nothing. A look that fails leaves the one before.
+ */
+void ebbi_sample_look(struct session *session, enum looked when)
+{
+	/* Touched only when they are used: a launcher that is small says more of small commands. */
+	static struct look looks[2];
+	struct full_look *full = &session->result->full_look;
+	struct look *look = full->look == &looks[0] ? &looks[1] : &looks[0];
+	struct looker looker = {.pid = largest(&session->tree), .library = ebb_library(session)};
+	uint64_t now_ns = ebbi_lab_now();
+
+	if (looker.pid == 0 || when < full->when || (when == LOOKED_AT_WORK && now_ns < session->next_look_ns))
+		return;
+	if (ebbi_look(&looker, look) != 0)
+		return;
+	session->next_look_ns = now_ns + look->took_ns * WALK_COST_FACTOR;
+	ebbi_text_clean(look->command);
+	*full = (struct full_look){
+		.when = when,
+		.at_ns = now_ns - session->start_ns,
+		.processes = session->tree.count,
+		.is_main = looker.pid == session->main,
+		.look = look,
+	};
+	if (when == LOOKED_AT_REST)
+		full->rest_ns = session->result->rest_ns[ebbi_phases_rest_index(&session->phases)];
 }

@@ -9,7 +9,7 @@
 
 #include "observe/snapshot.h"
 
-#define LIBRARY "libebb.so"
+#define USUAL_LIBRARY "libebb.so"
 /* A library that is loaded later is found, too, without reading all mappings at each look. */
 #define FIND_EVERY 16
 
@@ -23,10 +23,11 @@ static uint64_t now_ns(void)
 
 static int read_snapshot(struct looker *looker, struct look *look, struct ebb_snapshot *ret_snapshot)
 {
+	const char *library = looker->library ? looker->library : USUAL_LIBRARY;
 	int error = -ENOENT;
 
 	if (looker->snapshot_address == 0 && looker->looks % FIND_EVERY == 0)
-		error = ebbi_snapshot_find(looker->pid, LIBRARY, &looker->snapshot_address);
+		error = ebbi_snapshot_find(looker->pid, library, &looker->snapshot_address);
 	else if (looker->snapshot_address != 0)
 		error = 0;
 	if (error == 0)

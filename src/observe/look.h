@@ -36,6 +36,7 @@ struct look {
 
 struct looker {
 	pid_t pid;
+	const char *library;       /* file name of the libebb to look for; NULL: the usual one */
 	uint64_t start_ticks;      /* which tells the process from a later one of the same number; 0: not looked yet */
 	uint64_t snapshot_address; /* 0: not found yet */
 	unsigned looks;

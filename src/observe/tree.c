@@ -229,6 +229,7 @@ uint64_t ebbi_tree_rss(struct tree *tree)
 			drop_index(tree, i);
 			continue;
 		}
+		tree->processes[i].rss_bytes = bytes;
 		sum += bytes;
 		i++;
 	}

@@ -31,6 +31,7 @@ struct tree_process {
 	pid_t pid;
 	int statm_fd; /* -1: opened anew for each look */
 	uint64_t start_ticks;
+	uint64_t rss_bytes; /* when ebbi_tree_rss read it last */
 };
 
 struct tree {

@@ -173,7 +173,7 @@ static void add_outside(struct account_table *table, const struct look *look)
 	outside(table, "sockets", "socket buffers of the control group", group->has_sockets, group->socket_bytes);
 	row = &table->outside[table->outside_count - 1];
 	if (look->has_sockets)
-		snprintf(row->note, sizeof(row->note), "%zu sockets open in the process", look->sockets);
+		snprintf(row->note, sizeof(row->note), "%zu open", look->sockets);
 	outside(table, "lazyfree", "given up by MADV_FREE, yet counted above", true, look->holdings.lazyfree_bytes);
 }
 

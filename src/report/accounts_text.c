@@ -51,11 +51,14 @@ static void row_note(const struct printer *printer, const struct account_row *ro
 		snprintf(ret_note, size, "%u threads", row->count);
 }
 
-/* The rows of a section; many small ones as one line. A section that is one row of its own name has none. */
+/*
+ * The rows of a section; many small ones as one line, or as none when that would only say again what the section's own
+ * line says. A section that is one row of its own name has none.
+ */
 static void rows(const struct printer *printer, enum section section, uint64_t least_bytes)
 {
 	int64_t small_bytes = 0;
-	size_t small = 0;
+	size_t small = 0, shown = 0;
 
 	for (size_t i = 0; i < printer->table->count && section != SECTION_REST; i++) {
 		const struct account_row *row = &printer->table->rows[i];
@@ -70,8 +73,9 @@ static void rows(const struct printer *printer, enum section section, uint64_t l
 		}
 		row_note(printer, row, note, sizeof(note));
 		line(printer, 2, row->name, row->bytes, note);
+		shown++;
 	}
-	if (small > 0 && small_bytes > 0) {
+	if (shown > 0 && small_bytes > 0) {
 		char name[ACCOUNT_NAME];
 
 		snprintf(name, sizeof(name), "%zu smaller", small);
@@ -107,7 +111,7 @@ void ebbi_accounts_text(FILE *stream, const struct account_table *table, const s
 			continue;
 		note[0] = 0;
 		if (section == SECTION_REST && table->on_ebb)
-			snprintf(note, sizeof(note), "below 0 by at most %s",
+			snprintf(note, sizeof(note), "at least -%s",
 				 amount(&printer, text, (int64_t)table->bound_bytes));
 		line(&printer, 0, ebbi_section_title(section), table->sections[section], note);
 		rows(&printer, section, least_bytes);

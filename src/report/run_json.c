@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "report/accounts.h"
 #include "report/words.h"
 
 json_t *ebbi_json_foreign(const char *text)
@@ -287,6 +288,24 @@ static json_t *notes_json(const struct run_result *result)
 	return array;
 }
 
+static json_t *account_table_json(const struct full_look *full)
+{
+	static struct account_table table;
+	json_t *object;
+
+	if (!full->look)
+		return json_null();
+	ebbi_accounts_make(full->look, &table);
+	object = ebbi_accounts_json(&table);
+	set(object, "mark", json_string(ebbi_word_looked(full->when)));
+	set(object, "at_seconds", seconds(full->at_ns));
+	set(object, "pid", json_integer(full->look->pid));
+	set(object, "process", ebbi_json_foreign(full->look->command));
+	set(object, "is_main", json_boolean(full->is_main));
+	set(object, "processes", bytes(full->processes));
+	return object;
+}
+
 json_t *ebbi_run_json(const struct run_result *result)
 {
 	json_t *root = json_object();
@@ -315,6 +334,7 @@ json_t *ebbi_run_json(const struct run_result *result)
 	set(root, "load_end", mark_json(result, &result->load_end));
 	set(root, "resting", resting_json(result));
 	set(root, "last", mark_json(result, &result->last));
+	set(root, "accounts", account_table_json(&result->full_look));
 	set(root, "totals", totals_json(result));
 	set(root, "timeline", timeline_json(result));
 	set(tool, "peak_rss_bytes", bytes(result->tool_rss_bytes));

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "report/accounts.h"
 #include "report/sparkline.h"
 #include "report/words.h"
 
@@ -15,6 +16,9 @@
 #define NOTE_INDENT 8
 /* Fewer points make no picture. */
 #define SPARKLINE_LEAST 16
+/* Rows of the account table below a hundredth, or a tenth of a MiB, are summed up. */
+#define ROW_SHARE 100u
+#define ROW_LEAST (MIB / 10)
 
 struct table {
 	FILE *stream;
@@ -303,6 +307,56 @@ static void notes(const struct table *table)
 		note(table, result->notes[i]);
 }
 
+/* Whose table it is, and when it was looked at. */
+static void account_head(const struct table *table, const struct account_table *accounts)
+{
+	const struct full_look *full = &table->result->full_look;
+	char rss[FORMAT_BYTES], when[32];
+
+	switch (full->when) {
+	case LOOKED_AT_REST:
+		snprintf(when, sizeof(when), "resting %g s", (double)full->rest_ns / 1e9);
+		break;
+	case LOOKED_AT_WORK:
+		snprintf(when, sizeof(when), "at work");
+		break;
+	case LOOKED_AFTER_LOAD:
+		snprintf(when, sizeof(when), "after the load");
+		break;
+	case LOOKED_AT_BOOT:
+	case LOOKED_NEVER:
+		snprintf(when, sizeof(when), "at boot");
+		break;
+	}
+	fprintf(table->stream, "\n  %s%.32s%s (%d%s), %s", table->style->bold, full->look->command, table->style->off,
+		(int)full->look->pid, full->is_main && full->processes > 1 ? ", the main process" : "", when);
+	if (full->processes > 1)
+		fprintf(table->stream, ", the largest of %zu", full->processes);
+	fprintf(table->stream, ": RSS %s\n", ebbi_format_bytes(rss, accounts->rss_bytes, table->exact));
+}
+
+static void account_rows(const struct table *table)
+{
+	static struct account_table accounts;
+	const struct look *look = table->result->full_look.look;
+	uint64_t least_bytes;
+	char text[256];
+
+	if (!look)
+		return;
+	ebbi_accounts_make(look, &accounts);
+	account_head(table, &accounts);
+	least_bytes = accounts.rss_bytes / ROW_SHARE > ROW_LEAST ? accounts.rss_bytes / ROW_SHARE : ROW_LEAST;
+	ebbi_accounts_text(table->stream, &accounts, table->style, table->exact, table->exact ? 0 : least_bytes);
+	if (look->holdings.stacks_unsure > 0) {
+		snprintf(text, sizeof(text), "the stacks of %zu threads that were running are in \"other mappings\"",
+			 look->holdings.stacks_unsure);
+		note(table, text);
+	}
+	if (ebbi_accounts_reason(look, text, sizeof(text)))
+		note(table, text);
+}
+
 /* The whole course as a line of blocks, where the terminal can show them. */
 static void over_time(const struct table *table)
 {
@@ -353,5 +407,6 @@ void ebbi_run_text(FILE *stream, const struct run_result *result, const struct s
 	over_time(&table);
 	fputc('\n', stream);
 	total_rows(&table);
+	account_rows(&table);
 	notes(&table);
 }

@@ -35,6 +35,17 @@ const char *ebbi_word_peak(enum peak_source source)
 	return words[source];
 }
 
+const char *ebbi_word_looked(enum looked when)
+{
+	static const char *const words[] = {[LOOKED_NEVER] = "none",
+					    [LOOKED_AT_BOOT] = "boot",
+					    [LOOKED_AFTER_LOAD] = "load-end",
+					    [LOOKED_AT_WORK] = "work",
+					    [LOOKED_AT_REST] = "rest"};
+
+	return words[when];
+}
+
 const char *ebbi_word_ready(const struct run_result *result)
 {
 	switch (result->ready.kind) {

@@ -14,6 +14,8 @@ const char *ebbi_word_peak(enum peak_source source);
 const char *ebbi_word_ready(const struct run_result *result); /* tcp http log idle time */
 const char *ebbi_word_preload(enum preload_state state);
 
+const char *ebbi_word_looked(enum looked when); /* boot load-end work rest */
+
 /* The sentence for stderr when a run did not end well; false when it did. */
 bool ebbi_sentence_outcome(const struct run_result *result, char *ret_text, size_t size);
 

@@ -227,6 +227,65 @@ def load_two_runs_at_once():
         check(result["totals"]["processes_most"] == 1, "one run saw the other's processes")
 
 
+# --- the account table
+
+
+def run_table_sums(result):
+    accounts = result["accounts"]
+    total = sum(row["bytes"] for row in accounts["rows"])
+    check(total == accounts["rss_bytes"] > 0, f"rows make {total} of {accounts['rss_bytes']}")
+    return accounts
+
+
+def load_accounts_at_rest():
+    """Under Ebb: who holds the last resting mark, summing up to the byte."""
+    port = free_port()
+    result = run_json("--ready-tcp", f"127.0.0.1:{port}", "--rest", "2s", "--load",
+                      f"curl -sf http://127.0.0.1:{port}/burst?8 && curl -sf http://127.0.0.1:{port}/hold?40",
+                      "--", program("server"), str(port))
+    accounts = run_table_sums(result)
+    check(accounts["mark"] == "rest" and accounts["is_main"] and accounts["processes"] == 1, f"{accounts}")
+    rest = result["resting"][-1]
+    check(rest["after_seconds"] == 2 and accounts["at_seconds"] >= rest["at_seconds"], f"{accounts['at_seconds']}")
+    near(accounts["rss_bytes"], rest["bytes"], MIB, "RSS of the table")
+    live = sum(row["bytes"] for row in accounts["rows"] if row["section"] == "live")
+    near(live, 40 * MIB, 2 * MIB, "live heap")
+
+
+def load_accounts_as_text():
+    port = free_port()
+    outcome = expect(ebb("run", "--ready-tcp", f"127.0.0.1:{port}", "--rest", "2s", "--load",
+                         f"curl -sf http://127.0.0.1:{port}/burst?8", "--", program("server"), str(port), "hold=20"),
+                     code=0,
+                     out=r"^  server \(\d+\), resting 2 s: RSS 2\d\.\d MiB$")
+    for line in r"live heap +2\d\.\d", r"held by libebb +\d", r"binary and libraries +\d", r"RSS +2\d\.\d 100\.0$":
+        expect(outcome, out=f"^  {line}")
+    table = outcome.out[outcome.out.index("live heap"):outcome.out.index("not in RSS")]
+    small = [line for line in table.splitlines() if line.startswith("    ") and "smaller" not in line
+             and 0 <= float(line[48:58]) < 0.1]
+    check(not small and "smaller" in table, f"rows that ought to be summed up: {small}\n{outcome}")
+
+
+def load_accounts_without_rest():
+    """Of the largest process, which is not the one that was started."""
+    result = run_json(*GLIBC, "--rest", "0s", "--load", "sleep 1", "--", "sh", "-c",
+                      f"{program('touch')} 60 60000; true")
+    accounts = run_table_sums(result)
+    check(accounts["mark"] == "load-end" and not accounts["is_main"] and accounts["processes"] == 2, f"{accounts}")
+    check(accounts["process"] == "touch" and accounts["rss_bytes"] > 60 * MIB, f"{accounts}")
+    check("live" not in {row["section"] for row in accounts["rows"]}, "glibc has no live heap to tell of")
+
+
+def load_accounts_at_work():
+    """Never at rest, and no load of ours: the last look while it worked. Looks are rationed by the time they take, so that
+    a busy machine may have none but that at boot: once in three times is enough."""
+    def accounts():
+        return run_table_sums(run_json(*GLIBC, "--", "timeout", "--preserve-status", "-s", "KILL", "4.2", "sh", "-c",
+                                       "while :; do :; done", code=137))
+    check(any(each["mark"] == "work" and each["at_seconds"] > 2 for each in (accounts() for _ in range(3))),
+          "no look at work")
+
+
 def cost_of_the_tool():
     """At most 3 MB and, sampling a tree of one with many threads' worth of work, far below 1 % of a core."""
     port = free_port()

@@ -142,7 +142,7 @@ def save_exit_code_of_the_command_wins():
 
 # --- json
 
-KEYS = ["allocator", "basis", "boot", "command", "ebb_version", "ended", "killed", "label", "last", "load", "load_end",
+KEYS = ["accounts", "allocator", "basis", "boot", "command", "ebb_version", "ended", "killed", "label", "last", "load", "load_end",
         "machine", "notes", "outcome", "peak", "ready", "resting", "schema", "started_at", "timeline", "tool", "totals"]
 
 
@@ -195,9 +195,21 @@ def json_every_key_is_documented():
         check(not missing, f"not in docs/result-format.md: {missing}")
 
 
+def json_of_before_the_accounts():
+    """Results of an ebb that had no account table yet are compared as before."""
+    with temporary() as directory:
+        paths = six(directory)
+        result = json.load(open(paths[0]))
+        del result["accounts"]
+        with open(paths[0], "w") as file:
+            json.dump(result, file)
+        check(document(expect(ebb("report", "--json", *paths), code=0))["groups"][0]["runs"] == 3, "not read")
+
+
 def json_unknown_is_null():
     result = run_json(*GLIBC, "--", "true")
     check(result["boot"] is None and result["load"] is None and result["last"] is None, "unknown is not null")
+    check(result["accounts"] is None, f"a table of nothing: {result['accounts']}")
     check(result["ready"]["seconds"] is None, f"{result['ready']}")
 
 
