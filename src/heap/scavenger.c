@@ -24,8 +24,8 @@
 /* Slow paths between two glances at the clock where there is no thread. */
 #define GLANCE_EVERY 64u
 
-/* Where looks are rare, the shared figures are refreshed every so many ticks. */
-#define FRESH_TICKS 8u
+/* Where looks are rare, the shared figures are refreshed so often all the same (20 us): somebody may be watching. */
+#define FRESH_NS UINT64_C(1000000000)
 
 enum { ASLEEP, AWAKE };
 
@@ -41,6 +41,7 @@ static struct {
 	uint32_t notes;          /* relaxed: while there is no thread */
 	uint64_t last_look_ns;   /* relaxed; looks from slow paths only */
 	uint64_t looks;          /* relaxed */
+	uint64_t fresh_ns;       /* when the shared figures were refreshed between looks; whoever is in tick() */
 	uint32_t ticking;        /* acquire/release: 1 while a slow path is in tick() */
 	uint64_t touched;        /* caches found used, in operations; whoever is in tick() */
 	struct ebbi_decay decay; /* whoever is in tick(): the thread, or the holder of `ticking` in its place */
@@ -181,7 +182,7 @@ static size_t tick(struct ebbi_cache *own)
 		return left;
 	}
 	(void)ebbi_registry_sweep(&ebbi_heap.registry, EBBI_SWEEP_NOTE, own);
-	if (scavenger.decay.ticks % FRESH_TICKS == 0 && ebbi_heap.publish != NULL)
+	if (ebbi_heap.publish != NULL && ebbi_clock_turn_try(&scavenger.fresh_ns, FRESH_NS))
 		ebbi_heap.publish();
 	return left;
 }
