@@ -82,20 +82,23 @@ struct ebbi_bin *ebbi_store_next_bin(struct ebbi_store *store, struct ebbi_bin *
 
 size_t ebbi_set_take(struct ebbi_set *set, size_t bytes, size_t least)
 {
-	size_t taken = ebbi_fetch_add_relaxed(&set->taken_bytes, bytes) + bytes;
 	size_t limit = ebbi_load_relaxed(&set->limit_bytes);
 	size_t peak = ebbi_load_relaxed(&set->peak_bytes);
+	size_t taken = ebbi_load_relaxed(&set->taken_bytes);
+	size_t fitting;
 
-	if (EBBI_UNLIKELY(taken > limit)) {
-		size_t fitting = ebbi_excess(bytes, taken - limit) / least * least;
-
-		ebbi_set_give(set, bytes - fitting);
-		taken -= bytes - fitting;
-		bytes = fitting;
-	}
-	while (bytes != 0 && taken > peak && !ebbi_cas_relaxed(&set->peak_bytes, &peak, taken))
+	/* Never counted first and taken off again: in between, others would be refused what there is room for. */
+	do {
+		fitting = bytes;
+		if (EBBI_UNLIKELY(taken > limit || bytes > limit - taken))
+			fitting = ebbi_excess(limit, taken) / least * least;
+		if (fitting == 0)
+			return 0;
+	} while (!ebbi_cas_relaxed(&set->taken_bytes, &taken, taken + fitting));
+	taken += fitting;
+	while (taken > peak && !ebbi_cas_relaxed(&set->peak_bytes, &peak, taken))
 		;
-	return bytes;
+	return fitting;
 }
 
 size_t ebbi_store_resident_pages(struct ebbi_store *store)

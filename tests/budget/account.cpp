@@ -2,8 +2,10 @@
  * Explicit accounts, seen from inside a C++ program: operator new, containers, exceptions, and the line that says so.
  *   account counts    what containers and aligned forms hold is counted, and is nothing once they are gone
  *   account refused   at the limit std::bad_alloc, a line, and the program goes on
+ *   account room      who asks for more than there is does not take the room from those who ask for less
  *   account soft      past the soft limit a line and nothing else
  */
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -128,6 +130,33 @@ void refused()
 	CHECK(std::string(8u << 20, 'x').size() == 8u << 20); /* outside of it */
 }
 
+void room()
+{
+	constexpr std::size_t limit = 4 << 20;
+	int account = ebb_account_create("roomy", limit);
+	void *held = ebb_account_malloc(account, 1 << 20);
+	std::atomic<bool> is_over{false};
+	auto ask = [&] {
+		while (!is_over)
+			CHECK(ebb_account_malloc(account, limit - (128 << 10)) == nullptr);
+	};
+	std::thread greedy(ask);
+	std::thread greedier(ask);
+
+	CHECK(account > 0 && held != nullptr);
+	for (int i = 0; i < 1000000; i++) {
+		void *block = ebb_account_malloc(account, 40000);
+
+		CHECK(block != nullptr);
+		free(block);
+	}
+	is_over = true;
+	greedy.join();
+	greedier.join();
+	free(held);
+	CHECK(figures(account).live_bytes == 0 && figures(account).peak_bytes < (2 << 20));
+}
+
 void soft()
 {
 	int account = ebb_account_create("warned", 0);
@@ -147,6 +176,8 @@ int main(int argc, char **argv)
 		counts();
 	else if (argc == 2 && strcmp(argv[1], "refused") == 0)
 		refused();
+	else if (argc == 2 && strcmp(argv[1], "room") == 0)
+		room();
 	else if (argc == 2 && strcmp(argv[1], "soft") == 0)
 		soft();
 	else
