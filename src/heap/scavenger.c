@@ -41,7 +41,7 @@ static struct {
 	uint32_t notes;          /* relaxed: while there is no thread */
 	uint64_t last_look_ns;   /* relaxed; looks from slow paths only */
 	uint64_t looks;          /* relaxed */
-	uint64_t fresh_ns;       /* when the shared figures were refreshed between looks; whoever is in tick() */
+	uint64_t fresh_ns;       /* relaxed: when the shared figures were refreshed between looks */
 	uint32_t ticking;        /* acquire/release: 1 while a slow path is in tick() */
 	uint64_t touched;        /* caches found used, in operations; whoever is in tick() */
 	struct ebbi_decay decay; /* whoever is in tick(): the thread, or the holder of `ticking` in its place */
@@ -311,6 +311,15 @@ void ebbi_scavenger_note_cached(struct ebbi_cache *cache, size_t bytes)
 		ebbi_scavenger_note(cache, bytes);
 	else
 		publish_sometimes();
+}
+
+void ebbi_scavenger_note_large(size_t bytes)
+{
+	bool asleep = ebbi_load_relaxed(&scavenger.tid) == 0 || ebbi_load_relaxed(&scavenger.word) == ASLEEP;
+
+	if (bytes >= START_BYTES && asleep && ebbi_heap.publish != NULL &&
+	    ebbi_clock_turn_try(&scavenger.fresh_ns, FRESH_NS))
+		ebbi_heap.publish();
 }
 
 void ebbi_scavenger_hurry(void)

@@ -36,6 +36,9 @@ void ebbi_scavenger_note(struct ebbi_cache *cache, size_t bytes);
  */
 void ebbi_scavenger_note_cached(struct ebbi_cache *cache, size_t bytes);
 
+/* A large block was made, by a thread inside its cache: while nobody looks, the shared figures are refreshed here. */
+void ebbi_scavenger_note_large(size_t bytes);
+
 /* One look; everything: whatever can be given back, at once. `own` as above. Returns bytes given back. */
 size_t ebbi_scavenger_look(struct ebbi_cache *own, bool everything, size_t *ret_left);
 

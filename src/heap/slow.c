@@ -77,6 +77,7 @@ static void *large_alloc(struct ebbi_cache *own, size_t bytes, size_t align_byte
 	if (EBBI_UNLIKELY(ebbi_set_is_counted(set))) {
 		block = counted_large_alloc(own, set, bytes, align_bytes, content);
 		ebbi_budget_note();
+		ebbi_scavenger_note_large(bytes);
 		return block;
 	}
 	if (EBBI_UNLIKELY(ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0) &&
@@ -84,6 +85,7 @@ static void *large_alloc(struct ebbi_cache *own, size_t bytes, size_t align_byte
 	     ebbi_large_alloc(&ebbi_heap.large, bytes, align_bytes, content, &block) != 0))
 		return NULL;
 	ebbi_budget_note();
+	ebbi_scavenger_note_large(bytes);
 	return block;
 }
 
