@@ -203,7 +203,8 @@ int ebb_account_create(const char *name, size_t limit_bytes);
 
 /*
  * New limits; 0 for none. The hard one as above; when the account passes the soft one a line on stderr says so, at most one a
- * second. A limit below what the account has already takes nothing away. A large block may be up to a quarter longer
+ * second. A limit below what the account has already takes nothing away; free slots that threads at work have at hand may still be
+ * served. A large block may be up to a quarter longer
  * than asked for, and the account as much above its limit. Errors: EINVAL for an account that does not exist.
  */
 int ebb_account_limit(int account, size_t soft_bytes, size_t limit_bytes);
@@ -216,7 +217,8 @@ int ebb_account_limit(int account, size_t soft_bytes, size_t limit_bytes);
  *     ...
  *     ebb_account_enter(before);
  *
- * Threads start in none. A signal handler that enters one must leave it before it returns. Costs some 10 ns, the first time in a
+ * Threads start in none. A signal handler that enters one must leave it before it returns; it may
+ * find the thread in the account of a call that it interrupted. Costs some 10 ns, the first time in a
  * thread some microseconds. Errors: -1 with EINVAL, ENOMEM, or EAGAIN in a handler that interrupted the allocator.
  */
 int ebb_account_enter(int account);

@@ -111,6 +111,18 @@ int ebbi_account_create(const char *name, size_t limit_bytes)
 	return number;
 }
 
+/* Nothing more of what lies there: the account is over its new limit. */
+static void empty_shelves(void)
+{
+	struct ebbi_cache *own = ebbi_thread_cache();
+
+	if (own == NULL || ebbi_heap_enter(own) == EBBI_NESTED)
+		return;
+	(void)ebbi_cache_drain(&ebbi_heap.registry.pool, own);
+	(void)ebbi_registry_sweep(&ebbi_heap.registry, EBBI_SWEEP_ALL, own);
+	ebbi_handshake_leave(&own->handshake);
+}
+
 int ebbi_account_limit(int account, size_t soft_bytes, size_t limit_bytes)
 {
 	struct ebbi_set *set = set_of(account);
@@ -118,6 +130,8 @@ int ebbi_account_limit(int account, size_t soft_bytes, size_t limit_bytes)
 	if (account == 0 || set == NULL)
 		return -EINVAL;
 	ebbi_store_relaxed(&set->limit_bytes, limit_bytes != 0 ? limit_bytes : SIZE_MAX);
+	if (ebbi_account_is_full(set, 0))
+		empty_shelves();
 	ebbi_store_relaxed(&accounts[account - 1].soft_bytes, soft_bytes != 0 ? soft_bytes : SIZE_MAX);
 	return 0;
 }

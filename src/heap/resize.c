@@ -68,6 +68,38 @@ static bool resize_large_sampled_try(void *block, uint64_t entry, size_t bytes, 
 	return true;
 }
 
+/* A large block that must become shorter, and for which there is no room elsewhere. Itself, or where it is now. */
+static void *shrink(void *block, uint64_t entry, size_t bytes)
+{
+	struct ebbi_cache *cache = ebbi_thread_cache();
+	size_t have = ebbi_misuse_block_bytes(entry);
+	void *shrunk = block;
+
+	if (cache == NULL || ebbi_heap_enter(cache) == EBBI_NESTED)
+		return block;
+	/* Before somebody else can have the addresses; what is left is no sample. */
+	if (ebbi_is_sampled(entry)) {
+		ebbi_handshake_leave(&cache->handshake);
+		ebbi_sampled_drop(block);
+		entry &= ~EBBI_ENTRY_SAMPLED;
+		ebbi_pagemap_set((uintptr_t)block, entry);
+		if (ebbi_heap_enter(cache) == EBBI_NESTED)
+			return block;
+	}
+	if (ebbi_large_shrink_try(&ebbi_heap.large, block, entry, ebbi_max_size(bytes, 1), &shrunk))
+		ebbi_scavenger_note(cache, have - bytes);
+	ebbi_handshake_leave(&cache->handshake);
+	return shrunk;
+}
+
+/* The account that the block is in has no room for as much beside it. */
+static bool is_account_full(uint64_t entry, size_t bytes)
+{
+	const struct ebbi_set *set = ebbi_heap.store.sets[ebbi_entry_run_set(entry)];
+
+	return ebbi_account_is_full(set, bytes);
+}
+
 /* check:full: a block that stays where it is passes no free that would notice. */
 static void check_live(const void *block, uint64_t entry)
 {
@@ -108,14 +140,19 @@ static __attribute__((noinline)) void *resize_slow(void *block, size_t bytes)
 		return block;
 	if (ebbi_entry_kind(entry) >= EBBI_CLASSES && resize_large_sampled_try(block, entry, bytes, &moved))
 		return moved;
+	if (ebbi_entry_kind(entry) >= EBBI_CLASSES && bytes < have && is_account_full(entry, bytes))
+		return shrink(block, entry, bytes);
 	if (bytes > have && bytes > EBBI_SMALL_MOST && bytes <= PTRDIFF_MAX &&
 	    ebbi_budget_has_room(have + have / HEADROOM_PART))
 		wanted = ebbi_max_size(bytes, have + have / HEADROOM_PART);
 	moved = ebbi_account_alloc(entry, wanted);
 	if (moved == NULL && wanted > bytes)
 		moved = ebbi_account_alloc(entry, bytes);
+	if (moved == NULL && bytes > have)
+		return NULL;
 	if (moved == NULL)
-		return bytes <= have ? block : NULL;
+		return ebbi_entry_kind(entry) >= EBBI_CLASSES ? shrink(block, ebbi_pagemap_get((uintptr_t)block), bytes)
+							      : block;
 	memcpy(moved, block, ebbi_min_size(have, bytes));
 	ebbi_fast_free(block);
 	return moved;

@@ -467,6 +467,26 @@ bool ebbi_large_resize_try(struct ebbi_large *large, void *block, uint64_t entry
 	return resize_try(large, block, entry, pages, ret_block);
 }
 
+bool ebbi_large_shrink_try(struct ebbi_large *large, void *block, uint64_t entry, size_t bytes, void **ret_block)
+{
+	size_t have = ebbi_entry_run_pages(entry);
+	size_t pages = pages_for(large, bytes);
+	struct ebbi_set *set = set_of(large, entry);
+	bool done;
+
+	*ret_block = block;
+	if (pages == 0 || pages >= have)
+		return false;
+	if (ebbi_entry_kind(entry) == EBBI_KIND_RUN)
+		done = run_resize_try(large, (uintptr_t)block, have, pages);
+	else
+		done = ebbi_entry_kind(entry) == EBBI_KIND_MAPPING &&
+		       mapping_resize_try(large, block, entry, pages, ret_block);
+	if (done && set != NULL)
+		ebbi_large_assign(*ret_block, set, have << EBBI_PAGE_SHIFT);
+	return done;
+}
+
 size_t ebbi_large_purge(struct ebbi_large *large, bool everything, size_t *ret_left)
 {
 	struct ebbi_retained going[EBBI_RETAIN_SLOTS];

@@ -74,6 +74,9 @@ void ebbi_large_free(struct ebbi_large *large, void *block, uint64_t entry);
  */
 bool ebbi_large_resize_try(struct ebbi_large *large, void *block, uint64_t entry, size_t bytes, void **ret_block);
 
+/* Make it shorter where it is, also where a block of `bytes` would lie elsewhere: for when it cannot move there. */
+bool ebbi_large_shrink_try(struct ebbi_large *large, void *block, uint64_t entry, size_t bytes, void **ret_block);
+
 /*
  * Pages of live blocks that hold no memory: handed out and not touched yet (or swapped out). Asks the kernel about each
  * block: 0.1 ms for 512 MiB of addresses and some 10 ns a page. No lock is held; blocks that come and go meanwhile may count or not.

@@ -251,6 +251,54 @@ TEST(hard_limit)
 	ebbi_heap.explain = NULL;
 }
 
+/* Who meets the limit and makes its buffer shorter has room again. */
+TEST(shrinks_at_the_limit)
+{
+	static const size_t sizes[][2] = {{4, 40000}, {4, 100}, {8, 1 << 20}, {8, 5 << 20}, {2, 40000}, {3, 10}};
+
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		size_t bytes = sizes[i][0] * MIB;
+		int account = create(bytes + MIB / 4);
+		char *block;
+
+		(void)ebbi_account_enter(account);
+		block = ebbi_fast_alloc(bytes);
+		REQUIRE(block != NULL);
+		memset(block, 7, bytes);
+		CHECK(ebbi_fast_alloc(MIB / 2) == NULL);
+		(void)ebbi_account_limit(account, 0, live(account));
+		block = ebbi_heap_resize(block, sizes[i][1]);
+		REQUIRE(block != NULL);
+		CHECK_LE(ebbi_heap_usable_bytes(block), ebbi_round_up(sizes[i][1], 4096));
+		CHECK_EQ(live(account), ebbi_heap_usable_bytes(block));
+		CHECK_EQ(block[0], 7);
+		CHECK_EQ(block[sizes[i][1] - 1], 7);
+		CHECK((blocks[0] = ebbi_fast_alloc(bytes / 2 - MIB / 2)) != NULL || sizes[i][1] > bytes / 2);
+		if (blocks[0] != NULL)
+			ebbi_fast_free(blocks[0]);
+		ebbi_fast_free(block);
+		(void)ebbi_account_enter(0);
+		CHECK_EQ(live(account), 0u);
+	}
+	ebbi_heap_check();
+}
+
+TEST(limit_below_what_is_there)
+{
+	int account = create(0);
+
+	(void)ebbi_account_enter(account);
+	for (unsigned i = 0; i < 1000; i++)
+		blocks[i] = ebbi_fast_alloc(1000);
+	CHECK_EQ(ebbi_account_limit(account, 0, 100000), 0);
+	CHECK(ebbi_fast_alloc(1000) == NULL);
+	CHECK(ebbi_fast_alloc(10) == NULL);
+	empty(1000);
+	CHECK((blocks[0] = ebbi_fast_alloc(1000)) != NULL);
+	ebbi_fast_free(blocks[0]);
+	(void)ebbi_account_enter(0);
+}
+
 TEST(soft_limit)
 {
 	int account = create(0);
@@ -523,6 +571,8 @@ int main(void)
 	RUN(at_random);
 	RUN(large_blocks);
 	RUN(hard_limit);
+	RUN(shrinks_at_the_limit);
+	RUN(limit_below_what_is_there);
 	RUN(soft_limit);
 	RUN(threads_free_each_others);
 	RUN(threads_start_in_none);
