@@ -8,7 +8,7 @@
 #include "report/run_json.h"
 
 /* Every figure of metrics.def for one sample. */
-enum metric_type { GAUGE, COUNTER };
+enum metric_type { GAUGE, COUNTER, MS_COUNTER };
 struct metric {
 	const char *name;
 	enum metric_type type;
@@ -265,16 +265,25 @@ static void process_labels(FILE *stream, const struct sample *sample)
 
 static void plain_metric(FILE *stream, const struct sample *sample, const struct metric *metric)
 {
-	const char *suffix = metric->type == COUNTER ? "_total" : "";
+	bool grows = metric->type != GAUGE;
+	const char *suffix = grows ? "_total" : "";
 	char name[80];
 
 	if (!metric->known)
 		return;
-	snprintf(name, sizeof(name), "process_%s", metric->name);
-	begin_metric(stream, name, suffix, metric->type == COUNTER ? "counter" : "gauge", metric->help);
+	/* Prometheus wants base units: cpu_milliseconds is cpu_seconds there. */
+	if (metric->type == MS_COUNTER)
+		snprintf(name, sizeof(name), "process_%.*s_seconds",
+			 (int)(strlen(metric->name) - strlen("_milliseconds")), metric->name);
+	else
+		snprintf(name, sizeof(name), "process_%s", metric->name);
+	begin_metric(stream, name, suffix, grows ? "counter" : "gauge", metric->help);
 	fprintf(stream, "ebb_%s%s{", name, suffix);
 	process_labels(stream, sample);
-	fprintf(stream, "} %" PRIu64 "\n", metric->value);
+	if (metric->type == MS_COUNTER)
+		fprintf(stream, "} %" PRIu64 ".%03" PRIu64 "\n", metric->value / 1000, metric->value % 1000);
+	else
+		fprintf(stream, "} %" PRIu64 "\n", metric->value);
 }
 
 static void account_metrics(FILE *stream, const struct sample *sample)
