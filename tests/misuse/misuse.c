@@ -379,9 +379,14 @@ static void overflow_0(void)
 	overflow(24, 24, 0);
 }
 
+/* Another value than what lies there, which one of 255 would be. */
 static void overflow_1(void)
 {
-	overflow(20, 20, 7);
+	uint8_t *block = block_of(20);
+
+	tell("pointer", block);
+	write_at(block, 20, (uint8_t)(block[20] ^ 7));
+	release(block);
 }
 
 static void overflow_8(void)
