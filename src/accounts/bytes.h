@@ -39,7 +39,8 @@ static inline int64_t ebbi_bytes_signed(struct ebbi_bytes *bytes, unsigned size)
 	return (int64_t)(ebbi_bytes_word(bytes, size) << shift) >> shift;
 }
 
-static inline uint64_t ebbi_bytes_uleb(struct ebbi_bytes *bytes)
+/* A number in groups of 7 bits, the lowest first; `is_signed`: the highest bit of the last group is the sign. */
+static inline uint64_t ebbi_bytes_leb(struct ebbi_bytes *bytes, bool is_signed)
 {
 	uint64_t value = 0;
 	uint64_t byte;
@@ -51,24 +52,19 @@ static inline uint64_t ebbi_bytes_uleb(struct ebbi_bytes *bytes)
 			value |= (byte & 0x7f) << shift;
 		shift += 7;
 	} while ((byte & 0x80) != 0);
+	if (is_signed && shift < 64 && (byte & 0x40) != 0)
+		value |= UINT64_MAX << shift;
 	return value;
+}
+
+static inline uint64_t ebbi_bytes_uleb(struct ebbi_bytes *bytes)
+{
+	return ebbi_bytes_leb(bytes, /* is_signed= */ false);
 }
 
 static inline int64_t ebbi_bytes_sleb(struct ebbi_bytes *bytes)
 {
-	uint64_t value = 0;
-	uint64_t byte;
-	unsigned shift = 0;
-
-	do {
-		byte = ebbi_bytes_word(bytes, 1);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		shift += 7;
-	} while ((byte & 0x80) != 0);
-	if (shift < 64 && (byte & 0x40) != 0)
-		value |= UINT64_MAX << shift;
-	return (int64_t)value;
+	return (int64_t)ebbi_bytes_leb(bytes, /* is_signed= */ true);
 }
 
 static inline void ebbi_bytes_skip(struct ebbi_bytes *bytes, uint64_t count)

@@ -5,26 +5,14 @@ static uint64_t hash_of(uint64_t block)
 	return ebbi_hash(block) >> 8;
 }
 
-/* As the nodes' in stacks.c. */
-static void widen_locked(struct ebbi_chains *chains)
+static uint64_t sample_hash(uint32_t number)
 {
-	uint32_t before = chains->used;
+	return hash_of(ebbi_tables.samples[number].block);
+}
 
-	chains->used *= 2;
-	for (uint32_t i = 0; i < before; i++) {
-		uint32_t number = chains->heads[i];
-
-		chains->heads[i] = 0;
-		while (number != 0) {
-			struct ebbi_sample *at = &ebbi_tables.samples[number];
-			uint32_t next = at->next;
-			uint32_t *head = ebbi_chain_of(chains, hash_of(at->block));
-
-			at->next = *head;
-			*head = number;
-			number = next;
-		}
-	}
+static uint32_t *sample_next(uint32_t number)
+{
+	return &ebbi_tables.samples[number].next;
 }
 
 bool ebbi_sample_add_locked(const struct ebbi_sample *sample)
@@ -43,7 +31,7 @@ bool ebbi_sample_add_locked(const struct ebbi_sample *sample)
 		return false;
 	}
 	if (number > chains->used && chains->used < chains->most)
-		widen_locked(chains);
+		ebbi_chains_widen_locked(chains, sample_hash, sample_next);
 	head = ebbi_chain_of(chains, hash_of(sample->block));
 	tables->samples[number] = *sample;
 	tables->samples[number].next = *head;

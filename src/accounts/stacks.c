@@ -7,26 +7,14 @@ static uint64_t hash_of(uint32_t parent, uint64_t address)
 	return ebbi_hash(address ^ ebbi_hash(parent));
 }
 
-/* Twice as many heads: an entry of chain i stays there or goes to chain i + as many as there were. */
-static void widen_locked(struct ebbi_chains *chains)
+static uint64_t node_hash(uint32_t node)
 {
-	uint32_t before = chains->used;
+	return hash_of(ebbi_tables.nodes[node].parent, ebbi_tables.nodes[node].address);
+}
 
-	chains->used *= 2;
-	for (uint32_t i = 0; i < before; i++) {
-		uint32_t node = chains->heads[i];
-
-		chains->heads[i] = 0;
-		while (node != 0) {
-			uint32_t next = ebbi_tables.nodes_more[node].next;
-			const struct ebb_profile_node *at = &ebbi_tables.nodes[node];
-			uint32_t *head = ebbi_chain_of(chains, hash_of(at->parent, at->address));
-
-			ebbi_tables.nodes_more[node].next = *head;
-			*head = node;
-			node = next;
-		}
-	}
+static uint32_t *node_next(uint32_t node)
+{
+	return &ebbi_tables.nodes_more[node].next;
 }
 
 static uint32_t node_locked(uint32_t parent, uint64_t address, uint32_t module)
@@ -45,7 +33,7 @@ static uint32_t node_locked(uint32_t parent, uint64_t address, uint32_t module)
 	if (number == EBBI_NODES_MOST >> ebbi_tables.halvings)
 		return 0;
 	if (number > chains->used && chains->used < chains->most) {
-		widen_locked(chains);
+		ebbi_chains_widen_locked(chains, node_hash, node_next);
 		head = ebbi_chain_of(chains, hash_of(parent, address));
 	}
 	tables->nodes[number] = (struct ebb_profile_node){address, parent, module};

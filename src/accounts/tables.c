@@ -85,6 +85,28 @@ static void install_locked(char *base, unsigned halvings)
 	ebbi_store_release(&tables->ready, true);
 }
 
+/* An entry of chain i stays there or goes to chain i + as many as there were. */
+void ebbi_chains_widen_locked(struct ebbi_chains *chains, uint64_t (*hash)(uint32_t number),
+			      uint32_t *(*next)(uint32_t number))
+{
+	uint32_t before = chains->used;
+
+	chains->used *= 2;
+	for (uint32_t i = 0; i < before; i++) {
+		uint32_t number = chains->heads[i];
+
+		chains->heads[i] = 0;
+		while (number != 0) {
+			uint32_t following = *next(number);
+			uint32_t *head = ebbi_chain_of(chains, hash(number));
+
+			*next(number) = *head;
+			*head = number;
+			number = following;
+		}
+	}
+}
+
 /* Of ebbi_thread_self.in_tables. WAITING: on the way in or out, with or without the lock. */
 enum { OUTSIDE, WAITING, INSIDE };
 

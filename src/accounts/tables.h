@@ -122,4 +122,8 @@ static inline uint32_t *ebbi_chain_of(const struct ebbi_chains *chains, uint64_t
 	return &chains->heads[hash & (chains->used - 1)];
 }
 
+/* Twice as many heads, with the entries where they belong now: what an entry's hash is, and where its link. */
+void ebbi_chains_widen_locked(struct ebbi_chains *chains, uint64_t (*hash)(uint32_t number),
+			      uint32_t *(*next)(uint32_t number));
+
 #endif

@@ -7,6 +7,7 @@
 #ifndef EBBI_CLI_CLI_H
 #define EBBI_CLI_CLI_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "cli/options.h"
@@ -17,6 +18,9 @@
 
 /* "ebb: ...": one line on stderr. Control characters in it are shown as '?'. */
 __attribute__((format(printf, 1, 2))) void ebbi_cli_complain(const char *format, ...);
+
+/* The document, which goes (NULL: there was no memory for it), to stdout. 0 or EXIT_NOT_MEASURED after a line. */
+int ebbi_cli_print_json(json_t *document);
 
 /* 0, or EXIT_NOT_MEASURED after a line when stdout could not be written. */
 int ebbi_cli_flush(void);

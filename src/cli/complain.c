@@ -1,8 +1,10 @@
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "report/run_json.h"
 
 void ebbi_cli_complain(const char *format, ...)
 {
@@ -25,4 +27,17 @@ int ebbi_cli_flush(void)
 		return 0;
 	ebbi_cli_complain("stdout: %s", strerror(errno));
 	return EXIT_NOT_MEASURED;
+}
+
+int ebbi_cli_print_json(json_t *document)
+{
+	char *text = ebbi_json_text(document);
+
+	if (text)
+		fputs(text, stdout);
+	else
+		ebbi_cli_complain("out of memory");
+	json_decref(document);
+	free(text);
+	return text ? 0 : EXIT_NOT_MEASURED;
 }

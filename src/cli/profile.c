@@ -200,20 +200,6 @@ static int save_svg(const struct heap *heap, const char *path)
 	return saved(path, error);
 }
 
-static int print_json(const struct heap *heap)
-{
-	json_t *document = ebbi_heap_json(heap);
-	char *text = document ? ebbi_json_text(document) : NULL;
-
-	if (text)
-		fputs(text, stdout);
-	else
-		ebbi_cli_complain("out of memory");
-	json_decref(document);
-	free(text);
-	return text ? 0 : EXIT_NOT_MEASURED;
-}
-
 static void print_text(const struct heap *heap, const struct profile_options *options)
 {
 	struct heap_text text = {.style = ebbi_style_for(STDOUT_FILENO), .bytes = options->bytes, .all = options->all};
@@ -231,7 +217,7 @@ static int put_out(const struct heap *heap, const struct profile_options *option
 	if (code == 0 && options->svg)
 		code = save_svg(heap, options->svg);
 	if (code == 0 && options->json)
-		code = print_json(heap);
+		code = ebbi_cli_print_json(ebbi_heap_json(heap));
 	else if (code == 0 && options->folded)
 		ebbi_heap_folded(stdout, heap);
 	else if (code == 0)

@@ -28,20 +28,6 @@ static int read_files(char **files)
 	return 0;
 }
 
-static int print_json(void)
-{
-	json_t *document = ebbi_comparison_json(&comparison);
-	char *text = ebbi_json_text(document);
-
-	if (text)
-		fputs(text, stdout);
-	else
-		ebbi_cli_complain("out of memory");
-	json_decref(document);
-	free(text);
-	return text ? 0 : EXIT_NOT_MEASURED;
-}
-
 int ebbi_cli_report(char **argv)
 {
 	struct report_options options;
@@ -60,7 +46,7 @@ int ebbi_cli_report(char **argv)
 	}
 	code = read_files(files);
 	if (code == 0 && options.json) {
-		code = print_json();
+		code = ebbi_cli_print_json(ebbi_comparison_json(&comparison));
 	} else if (code == 0) {
 		struct style style = ebbi_style_for(STDOUT_FILENO);
 

@@ -23,9 +23,15 @@ static uint32_t count; /* guarded by the registry's lock; release when one is ad
 
 _Static_assert(EBBI_SET_ACCOUNTS + EBBI_ACCOUNTS_MOST <= EBBI_SETS, "a set for each account");
 
+/* The account whose set has this number; 0 for those that belong to none. */
+static int account_of_set(unsigned number)
+{
+	return number < EBBI_SET_ACCOUNTS ? 0 : (int)(number - EBBI_SET_ACCOUNTS) + 1;
+}
+
 static int number_of(const struct ebbi_set *set)
 {
-	return set->number < EBBI_SET_ACCOUNTS ? 0 : (int)(set->number - EBBI_SET_ACCOUNTS) + 1;
+	return account_of_set(set->number);
 }
 
 /* NULL: no such account. Of 0, none, the first set. */
@@ -194,15 +200,14 @@ static unsigned set_of_entry(uint64_t entry)
 void *ebbi_account_alloc(uint64_t entry, size_t bytes)
 {
 	struct ebbi_thread *self = &ebbi_thread_self;
-	unsigned number = set_of_entry(entry);
+	/* A sample's set is no account: a block that moves out of it is drawn anew. */
+	int account = account_of_set(set_of_entry(entry));
 	struct ebbi_stand *before = self->stand;
 	void *block;
 
-	/* A sample's set is no account: a block that moves out of it is drawn anew. */
-	number = number < EBBI_SET_ACCOUNTS ? 0 : number;
-	if (EBBI_LIKELY(before == NULL || before->set->number == number))
+	if (EBBI_LIKELY(before == NULL || number_of(before->set) == account))
 		return ebbi_fast_alloc(bytes);
-	if (ebbi_account_enter(number == 0 ? 0 : (int)(number - EBBI_SET_ACCOUNTS) + 1) < 0)
+	if (ebbi_account_enter(account) < 0)
 		return NULL;
 	block = ebbi_fast_alloc(bytes);
 	stand_at(self, before);

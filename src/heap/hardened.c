@@ -29,13 +29,10 @@ static unsigned class_for(size_t bytes, size_t align_bytes)
 /* Straight from the bin, for a thread without a cache. */
 static void *take_from_bin(unsigned size_class)
 {
-	struct ebbi_taking taking = {.wanted = 1};
-	char *slot;
+	char *slot = ebbi_bin_take_one(&ebbi_heap.store, &ebbi_heap.store.home.bins[size_class]);
 
-	if (ebbi_bin_take(&ebbi_heap.store, &ebbi_heap.store.home.bins[size_class], &taking) != 0)
-		return NULL;
-	slot = taking.base + ebbi_bit_lowest(taking.bits) * (size_t)ebbi_sizes[size_class].bytes;
-	ebbi_quarantine_check(slot, size_class);
+	if (slot != NULL)
+		ebbi_quarantine_check(slot, size_class);
 	return slot;
 }
 

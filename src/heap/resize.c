@@ -75,17 +75,14 @@ static void *shrink(void *block, uint64_t entry, size_t bytes)
 	size_t have = ebbi_misuse_block_bytes(entry);
 	void *shrunk = block;
 
-	if (cache == NULL || ebbi_heap_enter(cache) == EBBI_NESTED)
-		return block;
-	/* Before somebody else can have the addresses; what is left is no sample. */
+	/* Before somebody else can have the addresses, and outside of the cache; what is left is no sample. */
 	if (ebbi_is_sampled(entry)) {
-		ebbi_handshake_leave(&cache->handshake);
 		ebbi_sampled_drop(block);
 		entry &= ~EBBI_ENTRY_SAMPLED;
 		ebbi_pagemap_set((uintptr_t)block, entry);
-		if (ebbi_heap_enter(cache) == EBBI_NESTED)
-			return block;
 	}
+	if (cache == NULL || ebbi_heap_enter(cache) == EBBI_NESTED)
+		return block;
 	if (ebbi_large_shrink_try(&ebbi_heap.large, block, entry, ebbi_max_size(bytes, 1), &shrunk))
 		ebbi_scavenger_note(cache, have - bytes);
 	ebbi_handshake_leave(&cache->handshake);

@@ -98,14 +98,8 @@ static struct ebbi_set *samples_set(void)
 static void *slot_of_samples(unsigned size_class)
 {
 	struct ebbi_set *set = samples_set();
-	void *slot;
-	struct ebbi_taking taking = {.wanted = 1, .slots = &slot, .room = 1};
 
-	if (set == NULL || ebbi_bin_take(&ebbi_heap.store, &set->bins[size_class], &taking) != 0)
-		return NULL;
-	if (taking.count == 0)
-		slot = taking.base + ebbi_bit_lowest(taking.bits) * (size_t)ebbi_sizes[size_class].bytes;
-	return slot;
+	return set == NULL ? NULL : ebbi_bin_take_one(&ebbi_heap.store, &set->bins[size_class]);
 }
 
 /* A small request's slot. NULL: there is none to be had, or not here. */

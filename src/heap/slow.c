@@ -135,18 +135,17 @@ static void *alloc_inside(struct ebbi_cache *cache, size_t bytes, size_t align_b
 static void *alloc_without_cache(size_t bytes, size_t align_bytes, enum ebbi_content content)
 {
 	unsigned size_class = ebbi_class_for(bytes, align_bytes);
-	void *slot;
 	struct ebbi_bin *bin = &ebbi_heap.store.home.bins[size_class];
-	struct ebbi_taking taking = {.wanted = 1, .slots = &slot, .room = 1};
+	void *slot;
 
 	if (size_class == EBBI_CLASS_NONE)
 		return large_alloc(NULL, ebbi_max_size(bytes, 1), align_bytes, content);
-	if (ebbi_bin_take(&ebbi_heap.store, bin, &taking) != 0 &&
-	    (!reclaim_for_slot(NULL, size_class) || ebbi_bin_take(&ebbi_heap.store, bin, &taking) != 0))
+	slot = ebbi_bin_take_one(&ebbi_heap.store, bin);
+	if (slot == NULL && reclaim_for_slot(NULL, size_class))
+		slot = ebbi_bin_take_one(&ebbi_heap.store, bin);
+	if (slot == NULL)
 		return NULL;
 	ebbi_budget_note();
-	if (taking.count == 0)
-		slot = taking.base + ebbi_bit_lowest(taking.bits) * (size_t)ebbi_sizes[size_class].bytes;
 	return zeroed(slot, bytes, content);
 }
 

@@ -10,7 +10,7 @@
 
 /* smaps_rollup and status are about 1 KiB; status grows with the number of groups. */
 #define SMALL_BYTES 8192
-#define MAPS_BYTES 8192
+#define LINES_BYTES 16384
 
 static ssize_t read_all(int fd, char *bytes, size_t size)
 {
@@ -106,33 +106,30 @@ int ebbi_proc_statm(int fd, struct proc_statm *ret_statm)
 }
 
 /* Hands the whole lines of the buffer on and moves what is left to its front. */
-static int map_lines(char *bytes, size_t *length, ebbi_map_fn *each, void *context)
+static int whole_lines(char *bytes, size_t *length, ebbi_line_fn *each, void *context)
 {
-	struct text rest = ebbi_text(bytes, *length);
 	const char *last = memrchr(bytes, '\n', *length);
 	struct text whole = {.at = bytes, .end = last ? last + 1 : bytes};
 	struct text line;
-	struct proc_map map;
 	int result = 0;
 
-	while (result == 0 && ebbi_text_line(&whole, &line)) {
-		if (ebbi_parse_map(&line, &map) == 0)
-			result = each(context, &map);
+	while (result == 0 && ebbi_text_line(&whole, &line))
+		result = each(context, &line);
+	if (last) {
+		*length -= (size_t)(last + 1 - bytes);
+		memmove(bytes, last + 1, *length);
 	}
-	rest.at = last ? last + 1 : bytes;
-	*length = ebbi_text_length(&rest);
-	memmove(bytes, rest.at, *length);
 	return result;
 }
 
-int ebbi_proc_maps(pid_t pid, ebbi_map_fn *each, void *context)
+int ebbi_proc_lines(pid_t pid, const char *name, ebbi_line_fn *each, void *context)
 {
-	char bytes[MAPS_BYTES];
+	char bytes[LINES_BYTES];
 	size_t length = 0;
 	ssize_t got = 0;
 	bool any = false;
 	int result = 0;
-	int fd = proc_open(pid, "maps");
+	int fd = proc_open(pid, name);
 
 	if (fd < 0)
 		return fd;
@@ -146,7 +143,7 @@ int ebbi_proc_maps(pid_t pid, ebbi_map_fn *each, void *context)
 			break;
 		any = true;
 		length += (size_t)got;
-		result = map_lines(bytes, &length, each, context);
+		result = whole_lines(bytes, &length, each, context);
 	}
 	if (got < 0 && result == 0)
 		result = -errno;
@@ -154,6 +151,26 @@ int ebbi_proc_maps(pid_t pid, ebbi_map_fn *each, void *context)
 		result = -ESRCH;
 	close(fd);
 	return result;
+}
+
+struct map_reader {
+	ebbi_map_fn *each;
+	void *context;
+};
+
+static int map_line(void *context, const struct text *line)
+{
+	const struct map_reader *reader = context;
+	struct proc_map map;
+
+	return ebbi_parse_map(line, &map) == 0 ? reader->each(reader->context, &map) : 0;
+}
+
+int ebbi_proc_maps(pid_t pid, ebbi_map_fn *each, void *context)
+{
+	struct map_reader reader = {each, context};
+
+	return ebbi_proc_lines(pid, "maps", map_line, &reader);
 }
 
 int ebbi_proc_each(ebbi_pid_fn *each, void *context)

@@ -31,8 +31,15 @@ int ebbi_proc_statm_open(pid_t pid);
 int ebbi_proc_statm(int fd, struct proc_statm *ret_statm);
 
 /*
+ * Calls `each` for every line of /proc/PID/`name`, until it returns something other than 0, which is then the result; 0
+ * after the last one. Lines longer than 16 KiB are stepped over but for their ends.
+ */
+typedef int ebbi_line_fn(void *context, const struct text *line);
+int ebbi_proc_lines(pid_t pid, const char *name, ebbi_line_fn *each, void *context);
+
+/*
  * Calls `each` for every mapping until it returns something other than 0, which is then the
- * result; 0 after the last one. Lines longer than 8 KiB are stepped over.
+ * result; 0 after the last one. Lines longer than 16 KiB are stepped over.
  */
 typedef int ebbi_map_fn(void *context, const struct proc_map *map);
 int ebbi_proc_maps(pid_t pid, ebbi_map_fn *each, void *context);

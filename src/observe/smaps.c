@@ -1,10 +1,7 @@
 #include "observe/smaps.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "observe/procread.h"
 
@@ -68,53 +65,15 @@ int ebbi_smaps_end(struct smaps_parser *parser)
 	return open ? parser->each(parser->context, &parser->now) : 0;
 }
 
-/* Hands on the whole lines of the buffer and moves what is left to its front. */
-static int lines(struct smaps_parser *parser, char *bytes, size_t *length)
+static int smaps_line(void *context, const struct text *line)
 {
-	const char *last = memrchr(bytes, '\n', *length);
-	struct text whole = {.at = bytes, .end = last ? last + 1 : bytes};
-	struct text line;
-	int result = 0;
-
-	while (result == 0 && ebbi_text_line(&whole, &line))
-		result = ebbi_smaps_line(parser, &line);
-	if (last) {
-		*length -= (size_t)(last + 1 - bytes);
-		memmove(bytes, last + 1, *length);
-	}
-	return result;
+	return ebbi_smaps_line(context, line);
 }
 
 int ebbi_proc_smaps(pid_t pid, ebbi_smaps_fn *each, void *context)
 {
 	struct smaps_parser parser = {.each = each, .context = context};
-	char bytes[16384];
-	size_t length = 0;
-	ssize_t got = 0;
-	bool any = false;
-	int result = 0;
-	int fd;
+	int result = ebbi_proc_lines(pid, "smaps", smaps_line, &parser);
 
-	snprintf(bytes, sizeof(bytes), "/proc/%d/smaps", (int)pid);
-	fd = open(bytes, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while (result == 0) {
-		if (length == sizeof(bytes))
-			length = 0; /* a line that does not fit: its tail is no known one */
-		got = read(fd, bytes + length, sizeof(bytes) - length);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		any = true;
-		length += (size_t)got;
-		result = lines(&parser, bytes, &length);
-	}
-	if (got < 0)
-		result = -errno;
-	close(fd);
-	if (result == 0)
-		result = any ? ebbi_smaps_end(&parser) : -ESRCH;
-	return result;
+	return result == 0 ? ebbi_smaps_end(&parser) : result;
 }

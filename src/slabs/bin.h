@@ -77,6 +77,9 @@ struct ebbi_taking {
  */
 int ebbi_bin_take(struct ebbi_store *store, struct ebbi_bin *bin, struct ebbi_taking *taking);
 
+/* One slot of the bin, for whoever has no shelf. NULL where the other one fails. */
+void *ebbi_bin_take_one(struct ebbi_store *store, struct ebbi_bin *bin);
+
 /* Give back `count` slots of this bin. Ends the process on a double free. */
 void ebbi_bin_give(struct ebbi_store *store, struct ebbi_bin *bin, void *const *slots, unsigned count);
 

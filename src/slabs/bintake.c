@@ -267,3 +267,13 @@ int ebbi_bin_take(struct ebbi_store *store, struct ebbi_bin *bin, struct ebbi_ta
 		return take_counted(store, bin, taking);
 	return take(store, bin, taking->wanted, taking);
 }
+
+void *ebbi_bin_take_one(struct ebbi_store *store, struct ebbi_bin *bin)
+{
+	/* Without room for pointers it is a claim of one. */
+	struct ebbi_taking taking = {.wanted = 1};
+
+	if (ebbi_bin_take(store, bin, &taking) != 0)
+		return NULL;
+	return taking.base + ebbi_bit_lowest(taking.bits) * (size_t)ebbi_sizes[bin->size_class].bytes;
+}
