@@ -339,20 +339,12 @@ static __attribute__((noinline)) void spill(const struct ebbi_stand *stand, void
 	ebbi_handshake_leave(&cache->handshake);
 }
 
-/* A slot of an account that the thread is not in: onto that one's shelf, if the thread was in it before. */
-static __attribute__((noinline)) void free_elsewhere(void *block, uint64_t entry)
+/* The short way of a slot that belongs to an account. */
+static inline __attribute__((always_inline)) void free_onto(const struct ebbi_stand *stand, void *block, uint64_t entry)
 {
 	struct ebbi_cache *cache = ebbi_thread_self.cache;
-	struct ebbi_stand *stand = NULL;
-	uint32_t seen;
+	uint32_t seen = ebbi_handshake_enter(&cache->handshake);
 
-	if (cache != NULL)
-		stand = ebbi_cache_stand(cache, ebbi_store_bin(&ebbi_heap.store, entry)->set);
-	if (stand == NULL) {
-		ebbi_heap_free(block);
-		return;
-	}
-	seen = ebbi_handshake_enter(&cache->handshake);
 	if (EBBI_UNLIKELY(!ebbi_seen_clear(seen)))
 		ebbi_heap_free_seen(block, seen);
 	else if (EBBI_UNLIKELY(!ebbi_fast_push_try(stand->shelf, block, ebbi_entry_plain(entry))))
@@ -361,37 +353,33 @@ static __attribute__((noinline)) void free_elsewhere(void *block, uint64_t entry
 		ebbi_handshake_leave(&cache->handshake);
 }
 
-static __attribute__((noinline)) void spill_here(void *block, uint64_t entry)
+/* A slot of an account that the thread is not in: onto that one's shelf, if the thread was in it before. */
+static __attribute__((noinline)) void free_elsewhere(void *block, uint64_t entry)
 {
-	spill(ebbi_thread_self.stand, block, entry);
+	struct ebbi_cache *cache = ebbi_thread_self.cache;
+	const struct ebbi_stand *stand = NULL;
+
+	if (cache != NULL)
+		stand = ebbi_cache_stand(cache, ebbi_store_bin(&ebbi_heap.store, entry)->set);
+	if (stand != NULL)
+		free_onto(stand, block, entry);
+	else
+		ebbi_heap_free(block);
 }
 
 /* First the short way of a slot of the account that the thread is in. A hardened heap has no accounts. */
 void ebbi_heap_free_slow(void *block, uint64_t entry)
 {
-	struct ebbi_cache *cache = ebbi_thread_self.cache;
 	const struct ebbi_stand *stand = ebbi_thread_self.stand;
-	uint32_t seen;
 
 	if (!ebbi_entry_is_counted(entry)) {
 		if (block != NULL)
 			ebbi_heap_free(block);
-		return;
-	}
-	if (cache == NULL || EBBI_UNLIKELY(!ebbi_stand_is_for(stand, entry))) {
+	} else if (ebbi_thread_self.cache != NULL && EBBI_LIKELY(ebbi_stand_is_for(stand, entry))) {
+		free_onto(stand, block, entry);
+	} else {
 		free_elsewhere(block, entry);
-		return;
 	}
-	seen = ebbi_handshake_enter(&cache->handshake);
-	if (EBBI_UNLIKELY(!ebbi_seen_clear(seen))) {
-		ebbi_heap_free_seen(block, seen);
-		return;
-	}
-	if (EBBI_UNLIKELY(!ebbi_fast_push_try(stand->shelf, block, ebbi_entry_plain(entry)))) {
-		spill_here(block, entry);
-		return;
-	}
-	ebbi_handshake_leave(&cache->handshake);
 }
 
 void ebbi_heap_free_sized_slow(void *block, uint64_t entry, size_t said_bytes)

@@ -10,9 +10,8 @@
  * Retained mappings: a freed mapping is kept for the delay, since mapping and faulting it anew is
  * what makes large buffers slow; at most EBBI_RETAIN_SLOTS of them and at most a bounded number of
  * bytes, the beginning of one that has more. One that is much larger than a request is cut, the rest stays
- * retained; the largest is grown when all are too small; a block grows into the
- * bytes. One that is much larger than a request is cut, the rest stays retained; a block grows into the
- * retained mapping behind it; neighbours unite. The look that finds one aged unmaps it.
+ * retained; the largest is grown when all are too small; a block grows into the retained mapping behind it; neighbours
+ * unite. The look that finds one aged unmaps it.
  *
  * Never: calls the kernel under a lock that malloc or free may want. Threading: any thread; `lock` guards the retained mappings,
  * the counters are relaxed atomics. Errors: -ENOMEM.
