@@ -134,6 +134,9 @@ static bool take(void *block, size_t asked_bytes, size_t bytes, uint64_t interva
 
 static void drop(void *block)
 {
+	/* It lies where samples lie, but there was no memory for the tables: nobody knows of any. */
+	if (EBBI_UNLIKELY(!ebbi_load_acquire(&ebbi_tables.ready))) /* partner: install_locked */
+		return;
 	if (!ebbi_tables_lock_try()) {
 		postpone(block);
 		return;
