@@ -18,11 +18,13 @@ static uint64_t draws; /* relaxed; each draw takes the next number and stirs it 
 /* SplitMix64 (Steele, Lea, Flood, 2014), started by what the kernel put behind AT_RANDOM. */
 static uint64_t random_bits(void)
 {
-	const uint64_t *kernels = (const uint64_t *)getauxval(AT_RANDOM);
+	const void *kernels = (const void *)getauxval(AT_RANDOM); /* aligned to nothing */
 	uint64_t x = ebbi_fetch_add_relaxed(&draws, UINT64_C(0x9e3779b97f4a7c15));
+	uint64_t start = 0;
 
 	if (kernels != NULL)
-		x += *kernels;
+		memcpy(&start, kernels, sizeof(start));
+	x += start;
 	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
 	return x ^ x >> 31;
