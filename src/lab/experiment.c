@@ -36,6 +36,14 @@ void ebbi_session_progress(struct session *session, const char *format, ...)
 	session->plan->progress(session->plan->progress_context, line);
 }
 
+static void tick(struct session *session, uint64_t now_ns)
+{
+	if (!session->plan->tick || now_ns < session->next_tick_ns)
+		return;
+	session->next_tick_ns = now_ns + SECOND;
+	session->plan->tick(session->plan->progress_context);
+}
+
 static double seconds(uint64_t ns)
 {
 	return (double)ns / 1e9;
@@ -333,6 +341,7 @@ static void run(struct session *session)
 			act(session, action, now_ns);
 			now_ns = ebbi_lab_now();
 		}
+		tick(session, now_ns);
 		until_ns = ebbi_sample_next(session);
 		if (session->phases.phase == PHASE_STOP)
 			until_ns = now_ns + 50 * MS;

@@ -36,6 +36,7 @@ struct experiment_plan {
 	uint64_t grace_ns;
 	bool stdout_to_stderr;                             /* our stdout is for the result alone */
 	void (*progress)(void *context, const char *line); /* NULL: nobody listens */
+	void (*tick)(void *context);                       /* about once a second; NULL: nobody watches the time */
 	void *progress_context;
 };
 

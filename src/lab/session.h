@@ -42,6 +42,7 @@ struct session {
 	uint64_t next_pss_ns;
 	uint64_t pss_at_rss_bytes; /* RSS sum when PSS was summed last */
 	uint64_t next_look_ns;     /* at work, where looking is rationed */
+	uint64_t next_tick_ns;
 };
 
 /* Nanoseconds on the monotonic clock. */
