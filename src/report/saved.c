@@ -1,15 +1,14 @@
 #include "report/saved.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/run_json.h"
 
-/* A result is some tens of KiB; whatever is larger is something else. */
-#define FILE_LIMIT (16u << 20)
+/* A run is some tens of KiB, and a comparison holds some hundreds of them; whatever is larger is something else. */
+#define FILE_LIMIT (64u << 20)
 
 static int wrong(char *ret_message, const char *path, const char *what)
 {
@@ -130,20 +129,25 @@ static int read_run(const json_t *root, const char *path, struct saved_run *run,
 	return check_sound(root, path, ret_message);
 }
 
-int ebbi_saved_parse(const char *text, size_t length, const char *path, struct saved_run *ret_run, char *ret_message)
+int ebbi_saved_document(const char *text, size_t length, const char *path, json_t **ret_root, char *ret_message)
 {
-	struct saved_run run = {0};
 	json_error_t where;
 	json_t *root = json_loadb(text, length, 0, &where);
-	int error;
 
 	if (!root) {
 		snprintf(ret_message, SAVED_MESSAGE, "%.400s:%d:%d: no JSON: %.160s", path, where.line, where.column,
 			 where.text);
 		return -EINVAL;
 	}
-	error = read_run(root, path, &run, ret_message);
-	json_decref(root);
+	*ret_root = root;
+	return 0;
+}
+
+int ebbi_saved_run(const json_t *root, const char *path, struct saved_run *ret_run, char *ret_message)
+{
+	struct saved_run run = {0};
+	int error = read_run(root, path, &run, ret_message);
+
 	if (error == 0)
 		*ret_run = run;
 	return error;
@@ -235,18 +239,25 @@ static struct group *group_for(struct comparison *comparison, const char *label)
 	return group;
 }
 
-int ebbi_comparison_add(struct comparison *comparison, const char *path, char *ret_message)
+int ebbi_saved_load(const char *path, json_t **ret_root, char *ret_message)
 {
-	struct saved_run run;
-	struct group *group;
 	char *text = NULL;
 	size_t length = 0;
 	int error = read_whole(path, &text, &length);
 
 	if (error != 0)
 		return wrong(ret_message, path, strerror(-error));
-	error = ebbi_saved_parse(text, length, path, &run, ret_message);
+	error = ebbi_saved_document(text, length, path, ret_root, ret_message);
 	free(text);
+	return error;
+}
+
+int ebbi_comparison_add_run(struct comparison *comparison, const json_t *root, const char *path, char *ret_message)
+{
+	struct saved_run run;
+	struct group *group;
+	int error = ebbi_saved_run(root, path, &run, ret_message);
+
 	if (error == 0 && comparison->group_count > 0)
 		error = check_comparable(comparison, &run, path, ret_message);
 	if (error != 0)
@@ -264,6 +275,17 @@ int ebbi_comparison_add(struct comparison *comparison, const char *path, char *r
 			ebbi_series_add(&group->series[i], run.figures[i]);
 	}
 	return 0;
+}
+
+int ebbi_comparison_add(struct comparison *comparison, const char *path, char *ret_message)
+{
+	json_t *root = NULL;
+	int error = ebbi_saved_load(path, &root, ret_message);
+
+	if (error == 0)
+		error = ebbi_comparison_add_run(comparison, root, path, ret_message);
+	json_decref(root);
+	return error;
 }
 
 void ebbi_comparison_free(struct comparison *comparison)

@@ -10,6 +10,7 @@
 #ifndef EBBI_REPORT_SAVED_H
 #define EBBI_REPORT_SAVED_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,8 +50,15 @@ struct comparison {
 	struct group *groups[COMPARISON_GROUPS]; /* in order of appearance */
 };
 
-int ebbi_saved_parse(const char *text, size_t length, const char *path, struct saved_run *ret_run, char *ret_message);
+/* Any JSON text, and any file of it; the caller releases the document. */
+int ebbi_saved_document(const char *text, size_t length, const char *path, json_t **ret_root, char *ret_message);
+int ebbi_saved_load(const char *path, json_t **ret_root, char *ret_message);
 
+/* A document that must be an ebb.run/1; `path` names it in messages. */
+int ebbi_saved_run(const json_t *root, const char *path, struct saved_run *ret_run, char *ret_message);
+
+/* `path` must live as long as the comparison. */
+int ebbi_comparison_add_run(struct comparison *comparison, const json_t *root, const char *path, char *ret_message);
 /* Reads `path` and adds it. */
 int ebbi_comparison_add(struct comparison *comparison, const char *path, char *ret_message);
 void ebbi_comparison_free(struct comparison *comparison);

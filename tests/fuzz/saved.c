@@ -9,8 +9,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	char message[SAVED_MESSAGE] = "";
 	struct saved_run run;
+	json_t *root = NULL;
+	int error = ebbi_saved_document((const char *)bytes, size, "x", &root, message);
 
-	if (ebbi_saved_parse((const char *)bytes, size, "x", &run, message) != 0 && message[0] == 0)
+	if (error == 0)
+		error = ebbi_saved_run(root, "x", &run, message);
+	if (error != 0 && message[0] == 0)
 		__builtin_trap();
+	json_decref(root);
 	return 0;
 }

@@ -64,6 +64,17 @@ TEST(series)
 		CHECK_EQ(ebbi_series_add(&b, i), i < SERIES_MAX - 2);
 }
 
+static int parse(const char *text, size_t length, struct saved_run *ret_run, char *ret_message)
+{
+	json_t *root = NULL;
+	int error = ebbi_saved_document(text, length, "x.json", &root, ret_message);
+
+	if (error == 0)
+		error = ebbi_saved_run(root, "x.json", ret_run, ret_message);
+	json_decref(root);
+	return error;
+}
+
 /* What we write, we read back. */
 TEST(saved_and_read)
 {
@@ -96,7 +107,7 @@ TEST(saved_and_read)
 	text = ebbi_json_text(document);
 	REQUIRE(text != NULL);
 	CHECK(strstr(text, "\"bytes\": 9007199254740993") != NULL);
-	REQUIRE(ebbi_saved_parse(text, strlen(text), "x.json", &run, message) == 0);
+	REQUIRE(parse(text, strlen(text), &run, message) == 0);
 	CHECK_STR_EQ(run.label, "mine");
 	CHECK_STR_EQ(run.kernel, "6.18");
 	CHECK_EQ(run.cpus, 4u);
@@ -109,7 +120,7 @@ TEST(saved_and_read)
 	/* Cut anywhere: one clear line, never a result. */
 	for (size_t length = 0; length + 2 < strlen(text); length += 7) {
 		message[0] = 0;
-		CHECK_EQ(ebbi_saved_parse(text, length, "x.json", &run, message), -EINVAL);
+		CHECK_EQ(parse(text, length, &run, message), -EINVAL);
 		CHECK(strncmp(message, "x.json:", 7) == 0);
 	}
 	free(text);
