@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "lab/experiment.h"
+#include "lab/workscan.h"
 #include "report/run_json.h"
 #include "report/run_text.h"
 #include "report/words.h"
@@ -53,7 +54,13 @@ static int make_plan(const struct run_options *options, char **command)
 		ebbi_cli_complain("no command: ebb run [OPTION...] -- COMMAND [ARGUMENT...]");
 		return EXIT_USAGE;
 	}
+	if (options->work && !options->load) {
+		ebbi_cli_complain("--work is read from the output of the load: give --load as well");
+		return EXIT_USAGE;
+	}
 	error = choose_ready(options, &plan.ready, message);
+	if (error == 0 && options->work)
+		error = ebbi_workscan_check(options->work, message);
 	if (error == 0)
 		error = ebbi_allocator_find(options->allocator, &plan.allocator, message);
 	if (error == 0)
@@ -72,6 +79,7 @@ static int make_plan(const struct run_options *options, char **command)
 	plan.conf = options->conf;
 	plan.ready_timeout_ns = options->ready_timeout;
 	plan.load_command = options->load;
+	plan.work = options->work;
 	plan.rest_ns = options->rest;
 	plan.grace_ns = options->grace;
 	plan.stdout_to_stderr = options->json;

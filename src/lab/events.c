@@ -121,6 +121,17 @@ static void prober_ended(struct session *session, int status)
 	}
 }
 
+static bool is_tap(struct session *session, pid_t pid)
+{
+	for (int i = 0; i < TAPS; i++) {
+		if (session->taps[i] == pid) {
+			session->taps[i] = 0;
+			return true;
+		}
+	}
+	return false;
+}
+
 static void reap(struct session *session)
 {
 	struct rusage usage;
@@ -132,9 +143,7 @@ static void reap(struct session *session)
 			prober_ended(session, status);
 		} else if (pid == session->guard) {
 			session->guard = 0;
-		} else if (pid == session->taps[0] || pid == session->taps[1]) {
-			session->taps[pid == session->taps[1]] = 0;
-		} else if (!ebbi_tree_is_excluded(&session->tree, pid)) {
+		} else if (!is_tap(session, pid) && !ebbi_tree_is_excluded(&session->tree, pid)) {
 			account(session, &usage);
 			ebbi_tree_drop(&session->tree, pid);
 			if (pid == session->main)
@@ -166,7 +175,7 @@ static void watch_leftovers(struct session *session)
 /* Whether a signal that means "the end" is ours to act on: an interactive command decides itself. */
 static bool ends_experiment(const struct session *session)
 {
-	return session->plan->load_command || session->adopted ||
+	return session->plan->ends_by_interrupt || session->plan->load_command || session->adopted ||
 	       (session->plan->ready.kind != READY_IDLE && session->phases.phase == PHASE_BOOT);
 }
 

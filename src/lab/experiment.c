@@ -89,30 +89,6 @@ static int check_nobody_answers(const struct ready *ready, char *ret_message, in
 	return 0;
 }
 
-static int start_taps(struct session *session, char *ret_message, int *ret_exit)
-{
-	const char *text = session->plan->ready.target;
-	int seen_fds[2];
-	int error = 0;
-
-	if (session->plan->ready.kind != READY_LOG)
-		return 0;
-	if (pipe2(seen_fds, O_CLOEXEC) != 0)
-		error = -errno;
-	for (int i = 0; i < 2 && error == 0; i++) {
-		int to_fd = i == 0 && !session->plan->stdout_to_stderr ? STDOUT_FILENO : STDERR_FILENO;
-
-		error = ebbi_spawn_tap(to_fd, text, seen_fds[1], &session->taps[i], &session->tap_fds[i]);
-		if (error == 0)
-			ebbi_tree_exclude(&session->tree, session->taps[i]);
-	}
-	if (error != 0)
-		return fail(ret_message, ret_exit, EXIT_SELF, error, "cannot start a helper: %s", strerror(-error));
-	close(seen_fds[1]);
-	session->seen_fd = seen_fds[0];
-	return 0;
-}
-
 static int start_command(struct session *session, char *ret_message, int *ret_exit)
 {
 	const struct experiment_plan *plan = session->plan;
@@ -120,21 +96,18 @@ static int start_command(struct session *session, char *ret_message, int *ret_ex
 	struct spawn_plan spawn = {
 		.argv = plan->argv,
 		.environment = &plan->environment,
-		.stdout_fd = session->tap_fds[0],
-		.stderr_fd = session->tap_fds[1],
 		.mask = &session->old_mask,
 	};
 	struct spawned spawned;
-	int error;
+	int fds[2];
+	int error = ebbi_output_open(session, TAP_COMMAND, fds);
 
-	if (spawn.stdout_fd < 0 && plan->stdout_to_stderr)
-		spawn.stdout_fd = STDERR_FILENO;
+	if (error != 0)
+		return fail(ret_message, ret_exit, EXIT_SELF, error, "cannot start a helper: %s", strerror(-error));
+	spawn.stdout_fd = fds[0];
+	spawn.stderr_fd = fds[1];
 	error = ebbi_spawn_command(&spawn, &spawned);
-	for (int i = 0; i < 2; i++) {
-		if (session->tap_fds[i] >= 0)
-			close(session->tap_fds[i]);
-		session->tap_fds[i] = -1;
-	}
+	ebbi_output_close(session, TAP_COMMAND, fds);
 	if (error != 0)
 		return fail(ret_message, ret_exit, EXIT_SELF, error, "cannot start a process: %s", strerror(-error));
 	session->start_ns = ebbi_lab_now();
@@ -217,16 +190,25 @@ static void start_load(struct session *session)
 	static struct environment environment;
 	struct load_plan load = {
 		.command = session->plan->load_command,
-		.stdout_fd = session->plan->stdout_to_stderr ? STDERR_FILENO : -1,
+		.function = session->plan->load_function,
+		.context = session->plan->load_context,
 		.environment = &environment,
 		.mask = &session->old_mask,
 	};
+	int fds[2] = {-1, -1};
+	int error;
 
 	add_load_variables(session, &environment);
 	session->load_started_ns = ebbi_lab_now();
 	session->result->load_ran = true;
 	ebbi_session_progress(session, "load: %s", load.command);
-	if (ebbi_spawn_load(&load, &session->guard, &session->report_fd, &session->hold_fd) != 0) {
+	error = ebbi_output_open(session, TAP_LOAD, fds);
+	load.stdout_fd = fds[0];
+	load.stderr_fd = fds[1];
+	if (error == 0)
+		error = ebbi_spawn_load(&load, &session->guard, &session->report_fd, &session->hold_fd);
+	ebbi_output_close(session, TAP_LOAD, fds);
+	if (error != 0) {
 		session->result->load_status = 127 << 8;
 		ebbi_phases_load_ended(&session->phases, /* failed= */ true);
 		return;
@@ -375,12 +357,8 @@ static void end_helpers(struct session *session)
 	if (session->hold_fd >= 0)
 		close(session->hold_fd);
 	wait_helper(session->guard);
-	for (int i = 0; i < 2; i++) {
-		if (session->tap_fds[i] >= 0)
-			close(session->tap_fds[i]);
-	}
-	wait_helper(session->taps[0]);
-	wait_helper(session->taps[1]);
+	for (int i = 0; i < TAPS; i++)
+		wait_helper(session->taps[i]);
 	if (session->seen_fd >= 0)
 		close(session->seen_fd);
 	if (session->report_fd >= 0)
@@ -425,9 +403,7 @@ static int start(struct session *session, char *ret_message, int *ret_exit)
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
 		ebbi_result_note(session->result,
 				 "orphans of the tree are not seen: the kernel refused the subreaper flag");
-	error = start_taps(session, ret_message, ret_exit);
-	if (error == 0)
-		error = start_command(session, ret_message, ret_exit);
+	error = start_command(session, ret_message, ret_exit);
 	if (error != 0)
 		return error;
 	ebbi_tree_add(&session->tree, session->main);
@@ -450,7 +426,6 @@ int ebbi_experiment_run(const struct experiment_plan *plan, struct run_result *r
 		.seen_fd = -1,
 		.report_fd = -1,
 		.hold_fd = -1,
-		.tap_fds = {-1, -1},
 	};
 	int error;
 
@@ -459,6 +434,7 @@ int ebbi_experiment_run(const struct experiment_plan *plan, struct run_result *r
 		.argv = plan->argv,
 		.conf = plan->conf,
 		.load_command = plan->load_command,
+		.work_pattern = plan->work,
 		.allocator = plan->allocator,
 		.ready = plan->ready,
 		.started_unix = (int64_t)time(NULL),
@@ -478,6 +454,7 @@ int ebbi_experiment_run(const struct experiment_plan *plan, struct run_result *r
 		conclude(&session);
 	}
 	end_helpers(&session);
+	ebbi_output_conclude(&session);
 	ebbi_tree_free(&session.tree);
 	ebbi_events_close(&session);
 	return error;

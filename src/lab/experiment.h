@@ -32,9 +32,16 @@ struct experiment_plan {
 	struct ready ready;
 	uint64_t ready_timeout_ns;
 	const char *load_command; /* NULL: none */
+	/* Not NULL: runs in a process of its own in place of the shell, and returns the exit code; load_command is then its
+	   name for people. What it finds out goes into memory that the caller has mapped shared. */
+	int (*load_function)(void *context);
+	void *load_context;
+	const char *work; /* the work in the load's output (lab/workscan.h); NULL: not asked */
 	uint64_t rest_ns;
 	uint64_t grace_ns;
-	bool stdout_to_stderr;                             /* our stdout is for the result alone */
+	bool stdout_to_stderr;  /* our stdout is for the result alone */
+	bool quiet;             /* all output goes nowhere but for its end, into the result */
+	bool ends_by_interrupt; /* also where the command could decide: a series is over */
 	void (*progress)(void *context, const char *line); /* NULL: nobody listens */
 	void (*tick)(void *context);                       /* about once a second; NULL: nobody watches the time */
 	void *progress_context;

@@ -78,6 +78,7 @@ struct full_look {
 
 #define RESULT_NOTES 12
 #define RESULT_NOTE_BYTES 384
+#define RESULT_TAIL 2049
 #define TIMELINE_POINTS 512
 
 struct timeline_point {
@@ -91,6 +92,7 @@ struct run_result {
 	char *const *argv;
 	const char *conf;         /* NULL: none */
 	const char *load_command; /* NULL: none */
+	const char *work_pattern; /* NULL: not asked */
 	struct allocator allocator;
 	struct ready ready;
 	struct machine machine;
@@ -107,6 +109,8 @@ struct run_result {
 	bool load_ran;
 	int load_status;
 	uint64_t load_ns;
+	bool has_work;
+	double work;       /* what the load says it did */
 	uint64_t ready_ns; /* from the start */
 	uint64_t total_ns;
 
@@ -138,6 +142,10 @@ struct run_result {
 	size_t timeline_count;
 	uint64_t timeline_step_ns;
 	struct timeline_point timeline[TIMELINE_POINTS];
+
+	/* The last lines of a quiet run, for people; "": none. */
+	char command_tail[RESULT_TAIL];
+	char load_tail[RESULT_TAIL];
 
 	/* Ourselves. */
 	uint64_t tool_rss_bytes;

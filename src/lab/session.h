@@ -1,5 +1,5 @@
 /*
- * session.h: the inside of one experiment, shared by experiment.c, sampling.c and events.c.
+ * session.h: the inside of one experiment, shared by experiment.c, sampling.c, events.c and output.c.
  *
  * Owns: the descriptors and helper pids of the run. One thread. See experiment.h for the rest.
  */
@@ -11,7 +11,11 @@
 
 #include "lab/experiment.h"
 #include "lab/phases.h"
+#include "lab/tap.h"
 #include "observe/tree.h"
+
+/* The taps: stdout and stderr of the command, then of the load. */
+enum { TAP_COMMAND, TAP_LOAD = 2, TAPS = 4 };
 
 struct session {
 	const struct experiment_plan *plan;
@@ -28,8 +32,8 @@ struct session {
 	sigset_t old_mask;
 	int signal_fd;
 	int seen_fd; /* a tap has seen the text */
-	int tap_fds[2];
-	pid_t taps[2];
+	pid_t taps[TAPS];
+	struct tapped *tapped; /* TAPS of them, shared with the taps; NULL: not needed */
 	pid_t prober;
 	pid_t guard;
 	int report_fd;
@@ -63,6 +67,15 @@ void ebbi_sample_mark(struct session *session, struct mark *mark, uint64_t now_n
 void ebbi_sample_look(struct session *session, enum looked when);
 void ebbi_sample_preload_end(struct session *session);
 uint64_t ebbi_sample_next(const struct session *session);
+
+/*
+ * output.c: the taps on the output of the command (`which` is TAP_COMMAND) or the load (TAP_LOAD), where something is to
+ * be found or kept in it. ret_fds are what its stdout and stderr are to be; -1: as ours. ebbi_output_close once it runs.
+ */
+int ebbi_output_open(struct session *session, int which, int ret_fds[2]);
+void ebbi_output_close(struct session *session, int which, const int fds[2]);
+/* When all taps have ended: what they found goes into the result. */
+void ebbi_output_conclude(struct session *session);
 
 /* events.c */
 int ebbi_events_open(struct session *session);

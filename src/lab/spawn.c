@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lab/textscan.h"
 #include "observe/procread.h"
 
 /* What the child tells before exec, and again when exec has failed. */
@@ -102,55 +101,6 @@ int ebbi_spawn_command(const struct spawn_plan *plan, struct spawned *ret_spawne
 	return 0;
 }
 
-__attribute__((noreturn)) static void tap_main(int from_fd, int to_fd, const char *text, int seen_fd)
-{
-	char bytes[65536];
-	struct textscan scan;
-	bool looking = text != NULL;
-
-	/* Ours to keep quiet: the command decides what the terminal's signals mean. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	if (looking)
-		ebbi_textscan_start(&scan, text);
-	for (;;) {
-		ssize_t got = read_some(from_fd, bytes, sizeof(bytes));
-
-		if (got <= 0)
-			_exit(0);
-		/* The reader has gone: so do we, and the command gets its SIGPIPE as without us. */
-		if (!write_all(to_fd, bytes, (size_t)got))
-			_exit(0);
-		if (looking && ebbi_textscan_feed(&scan, bytes, (size_t)got)) {
-			looking = false;
-			write_all(seen_fd, "", 1);
-			close(seen_fd);
-		}
-	}
-}
-
-int ebbi_spawn_tap(int to_fd, const char *text, int seen_fd, pid_t *ret_tap, int *ret_fd)
-{
-	int pipe_fd[2];
-	pid_t tap;
-
-	if (pipe2(pipe_fd, O_CLOEXEC) != 0)
-		return -errno;
-	tap = fork();
-	if (tap == 0) {
-		close(pipe_fd[1]);
-		tap_main(pipe_fd[0], to_fd, text, seen_fd);
-	}
-	close(pipe_fd[0]);
-	if (tap < 0) {
-		close(pipe_fd[1]);
-		return -errno;
-	}
-	*ret_tap = tap;
-	*ret_fd = pipe_fd[1];
-	return 0;
-}
-
 /* --- The load ---------------------------------------------------------------------------- */
 
 __attribute__((noreturn)) static void load_child(const struct load_plan *plan)
@@ -162,8 +112,12 @@ __attribute__((noreturn)) static void load_child(const struct load_plan *plan)
 	dup2(null_fd, STDIN_FILENO);
 	if (plan->stdout_fd >= 0)
 		dup2(plan->stdout_fd, STDOUT_FILENO);
+	if (plan->stderr_fd >= 0)
+		dup2(plan->stderr_fd, STDERR_FILENO);
 	set_variables(plan->environment);
 	sigprocmask(SIG_SETMASK, plan->mask, NULL);
+	if (plan->function)
+		_exit(plan->function(plan->context));
 	execl("/bin/sh", "sh", "-c", plan->command, (char *)NULL);
 	_exit(127);
 }

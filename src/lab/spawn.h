@@ -1,5 +1,5 @@
 /*
- * spawn.h: the processes an experiment starts: the command, the load, and the taps on its output.
+ * spawn.h: the processes an experiment starts: the command and the load.
  *
  * Owns: nothing once a function has returned; the caller waits for every pid.
  * Never: uses vfork or posix_spawn for the command: the child would inherit our whole image as its
@@ -35,12 +35,6 @@ struct spawned {
 int ebbi_spawn_command(const struct spawn_plan *plan, struct spawned *ret_spawned);
 
 /*
- * A tap: a process that hands a pipe's bytes on to `to_fd` until the end of file. When `text` is
- * not NULL and was seen, one byte is written to `seen_fd`. *ret_fd is the end to write to.
- */
-int ebbi_spawn_tap(int to_fd, const char *text, int seen_fd, pid_t *ret_tap, int *ret_fd);
-
-/*
  * The load: `command` through sh, under a guard that is a subreaper of its own, so that what the
  * load leaves behind never looks like a child of the server. The guard writes one
  * struct load_report to *ret_report_fd when the shell has ended. It stays until *ret_hold_fd is
@@ -51,7 +45,10 @@ struct load_report {
 };
 struct load_plan {
 	const char *command;
+	int (*function)(void *context); /* not NULL: runs in the shell's place, and returns its exit code */
+	void *context;
 	int stdout_fd; /* -1: as ours */
+	int stderr_fd;
 	const struct environment *environment;
 	const sigset_t *mask;
 };

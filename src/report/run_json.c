@@ -236,6 +236,8 @@ static json_t *load_json(const struct run_result *result)
 	set(object, "command", ebbi_json_foreign(result->load_command));
 	set(object, "seconds", result->load_ns ? seconds(result->load_ns) : json_null());
 	set(object, "ended", result->load_ns ? status_json(result->load_status) : json_null());
+	set(object, "work_pattern", optional(result->work_pattern));
+	set(object, "work", result->has_work ? json_real(result->work) : json_null());
 	return object;
 }
 

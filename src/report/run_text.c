@@ -170,6 +170,11 @@ static void load_row(const struct table *table)
 	label(table, "load");
 	fprintf(table->stream, "%s  (%s)\n", ebbi_format_seconds(seconds, result->load_ns),
 		ebbi_sentence_status(result->load_status, status, sizeof(status)));
+	if (!result->has_work)
+		return;
+	label(table, "work");
+	fprintf(table->stream, "%.10g  (%.4g a second of the load)\n", result->work,
+		result->work / ((double)result->load_ns / 1e9));
 }
 
 static void ended_row(const struct table *table)

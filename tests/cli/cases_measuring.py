@@ -203,6 +203,19 @@ def load_leaves_something_running():
         check(not os.path.exists(f"/proc/{open(f'{directory}/pid').read().strip()}"), "it is still there")
 
 
+def load_says_what_it_did():
+    work = ["--rest", "0s", "--work", r"served ([0-9,]+)", "--load"]
+    result = run_json(*GLIBC, *work, "echo served 5; echo served 1,234 in all >&2", "--", "sleep", "30")
+    check(result["load"]["work"] in (5, 1234), f"{result['load']}")
+    outcome = expect(ebb("run", *GLIBC, *work, "echo served 5; echo served 6", "--", "sleep", "30"), code=0,
+                     out=r"^  work +6  \(")
+    expect(outcome, out=r"^served 5$")
+    result = run_json(*GLIBC, *work, "echo nothing", "--", "sleep", "30")
+    check(result["load"]["work"] is None and any("--work" in note for note in result["notes"]), f"{result['notes']}")
+    expect(ebb("run", *GLIBC, *work[:-1], "--", "sleep", "30"), code=2, err=r"give --load as well", err_lines=1)
+    expect(ebb("run", "--work", "served [0-9]", "--load", "true", "--", "true"), code=2, err=r"parentheses", err_lines=1)
+
+
 def load_without_rest_of_five_seconds():
     result = run_json(*GLIBC, "--rest", "0s", "--load", "true", "--", "sleep", "30")
     check(result["resting"] == [] and result["outcome"] == "complete", f"{result['resting']}")
