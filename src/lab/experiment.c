@@ -14,6 +14,7 @@
 
 #include "lab/session.h"
 #include "lab/spawn.h"
+#include "observe/elf_file.h"
 
 #define MS 1000000ull
 #define SECOND 1000000000ull
@@ -417,11 +418,11 @@ static int start(struct session *session, char *ret_message, int *ret_exit)
 int ebbi_experiment_run(const struct experiment_plan *plan, struct run_result *ret_result, char *ret_message,
 			int *ret_exit)
 {
-	static char executable[4096];
+	struct elf_info info = {0};
 	struct session session = {
 		.plan = plan,
 		.result = ret_result,
-		.executable = executable,
+		.executable = ret_result->executable,
 		.signal_fd = -1,
 		.seen_fd = -1,
 		.report_fd = -1,
@@ -442,8 +443,10 @@ int ebbi_experiment_run(const struct experiment_plan *plan, struct run_result *r
 		.timeline_step_ns = 40 * MS,
 	};
 	ebbi_machine_read(&ret_result->machine);
-	if (!ebbi_preload_which(plan->argv[0], executable, sizeof(executable)))
-		snprintf(executable, sizeof(executable), "%s", plan->argv[0]);
+	if (!ebbi_preload_which(plan->argv[0], ret_result->executable, sizeof(ret_result->executable)))
+		snprintf(ret_result->executable, sizeof(ret_result->executable), "%s", plan->argv[0]);
+	if (ebbi_elf_read_path(ret_result->executable, &info) == 0)
+		snprintf(ret_result->build_id, sizeof(ret_result->build_id), "%s", info.build_id);
 	ebbi_tree_init(&session.tree, getpid());
 	error = ebbi_events_open(&session);
 	if (error != 0)

@@ -94,6 +94,8 @@ struct run_result {
 	const char *load_command; /* NULL: none */
 	const char *work_pattern; /* NULL: not asked */
 	struct allocator allocator;
+	char executable[4096]; /* where the command was found */
+	char build_id[65];     /* of that file; "" when it has none: a script, say */
 	struct ready ready;
 	struct machine machine;
 	int64_t started_unix; /* seconds */

@@ -2,261 +2,292 @@
 
 #include <string.h>
 
-#include "report/run_json.h"
+#include "report/effect.h"
+#include "report/figure.h"
 
-#define LABEL_WIDTH 8
-#define COLUMN_WIDTH 12
-#define COLUMN_WIDTH_EXACT 24
+#define SCREEN 80
+/* "  anonymous " */
+#define WORD_WIDTH 12
+#define NAME_LEAST 9
+#define MEDIAN_WIDTH 11
+#define RANGE_WIDTH 19
+#define RANGE_WIDTH_EXACT 29
+#define CHANGE_WIDTH 8
+#define SHIFT_WIDTH 12
+#define EFFECT_WIDTH 8
+/* Memory that was given up and still counts is worth a row from here on. */
+#define LAZYFREE_LEAST 1048576.0
 
 struct view {
 	FILE *stream;
 	const struct comparison *comparison;
 	const struct style *style;
+	const char *generation;
+	const struct group *base;
 	bool exact;
+	bool several; /* there is somebody to hold against the first */
+	int name_width;
 };
 
-static bool is_memory(enum figure figure)
+static const struct group *in_view(const struct view *view, size_t i)
 {
-	return figure <= FIGURE_REST_LAST;
+	const struct group *group = view->comparison->groups[i];
+
+	return strcmp(group->generation, view->generation) == 0 ? group : NULL;
 }
 
-static bool shown(const struct comparison *comparison, enum figure figure)
+static bool shown(const struct view *view, enum figure figure)
 {
-	for (size_t i = 0; i < comparison->group_count; i++) {
-		if (comparison->groups[i]->series[figure].count > 0)
+	for (size_t i = 0; i < view->comparison->group_count; i++) {
+		const struct group *group = in_view(view, i);
+
+		if (!group || group->series[figure].count == 0)
+			continue;
+		if (figure != FIGURE_REST_LAZYFREE || ebbi_series_median(&group->series[figure]) >= LAZYFREE_LEAST)
 			return true;
 	}
 	return false;
 }
 
-static void figure_name(const struct comparison *comparison, enum figure figure, char *ret_name, size_t size)
+static void figure_word(const struct view *view, enum figure figure, char *ret_word, size_t size)
 {
-	static const char *const names[] = {
-		[FIGURE_BOOT] = "boot", [FIGURE_PEAK] = "peak", [FIGURE_CPU] = "CPU", [FIGURE_LOAD] = "load"};
-
 	if (figure == FIGURE_REST_FIRST || figure == FIGURE_REST_LAST)
-		snprintf(ret_name, size, "rest %g s", comparison->first.rest_seconds[figure == FIGURE_REST_LAST]);
+		snprintf(ret_word, size, "after %g s",
+			 view->comparison->first.rest_seconds[figure == FIGURE_REST_LAST]);
 	else
-		snprintf(ret_name, size, "%s", names[figure]);
+		snprintf(ret_word, size, "%s", ebbi_figures[figure].word);
 }
 
-static void cell(const struct view *view, const char *text)
+/* Against the first group; in colour only where the ranges do not overlap. */
+static void change_cells(const struct view *view, enum figure figure, const struct group *group)
 {
-	fprintf(view->stream, "%*s", view->exact ? COLUMN_WIDTH_EXACT : COLUMN_WIDTH, text);
+	const struct series *a = &view->base->series[figure], *b = &group->series[figure];
+	struct effect effect = ebbi_effect(a, b);
+	char change[FORMAT_BYTES], shift[FORMAT_BYTES];
+	bool better = (effect.delta < 0) != ebbi_figures[figure].more_is_better;
+	const char *colour = !ebbi_series_apart(a, b) ? "" : better ? view->style->good : view->style->warn;
+
+	ebbi_format_change(change, ebbi_series_median(b), ebbi_series_median(a));
+	fprintf(view->stream, "%s%*s%s%s%*s%*s%.2f%s", colour, CHANGE_WIDTH, change, colour[0] ? view->style->off : "",
+		view->style->dim, SHIFT_WIDTH, ebbi_figure_shift(shift, figure, effect.shift, view->exact),
+		EFFECT_WIDTH - 4,
+		effect.delta < 0   ? "-"
+		: effect.delta > 0 ? "+"
+				   : "",
+		effect.delta < 0 ? -effect.delta : effect.delta, view->style->off);
 }
 
-static void label(const struct view *view, const char *text)
+static void row(const struct view *view, enum figure figure, const struct group *group, const char *word)
 {
-	fprintf(view->stream, "%-*s", LABEL_WIDTH, text);
+	const struct series *series = &group->series[figure];
+	char text[FORMAT_BYTES];
+
+	fprintf(view->stream, "  %-*s%-*.*s", WORD_WIDTH - 2, word, view->name_width, view->name_width - 1,
+		group->label);
+	if (series->count == 0) {
+		fprintf(view->stream, "%*s\n", MEDIAN_WIDTH, "-");
+		return;
+	}
+	ebbi_figure_format(text, figure, ebbi_series_median(series), view->exact);
+	fprintf(view->stream, "%s%*s%s", view->style->bold, MEDIAN_WIDTH, text, view->style->off);
+	ebbi_figure_range(text, figure, ebbi_series_least(series), ebbi_series_most(series), view->exact);
+	fprintf(view->stream, "%s%*s%s", view->style->dim, view->exact ? RANGE_WIDTH_EXACT : RANGE_WIDTH, text,
+		view->style->off);
+	if (group != view->base && view->base->series[figure].count > 0)
+		change_cells(view, figure, group);
+	fputc('\n', view->stream);
+}
+
+static void figure_rows(const struct view *view, enum figure figure)
+{
+	char word[32];
+
+	if (!shown(view, figure))
+		return;
+	figure_word(view, figure, word, sizeof(word));
+	for (size_t i = 0; i < view->comparison->group_count; i++) {
+		const struct group *group = in_view(view, i);
+
+		if (!group || group->runs == 0)
+			continue;
+		row(view, figure, group, word);
+		word[0] = 0;
+	}
+}
+
+static void block(const struct view *view, enum figure_phase phase)
+{
+	static const char *const words[] = {
+		[FIGURE_PHASE_BOOT] = "boot", [FIGURE_PHASE_LOAD] = "load", [FIGURE_PHASE_REST] = "resting"};
+	bool any = false;
+
+	for (enum figure i = 0; i < FIGURE_COUNT; i++) {
+		if (ebbi_figures[i].phase != phase || !shown(view, i))
+			continue;
+		if (!any)
+			fprintf(view->stream, "%s%s%s\n", view->style->bold, words[phase], view->style->off);
+		any = true;
+		figure_rows(view, i);
+	}
 }
 
 static void head(const struct view *view)
 {
-	char name[32];
-
-	fputs(view->style->dim, view->stream);
-	label(view, "");
-	for (enum figure i = 0; i < FIGURE_COUNT; i++) {
-		if (!shown(view->comparison, i))
-			continue;
-		figure_name(view->comparison, i, name, sizeof(name));
-		cell(view, name);
-	}
+	fprintf(view->stream, "%s%*s%*s%*s", view->style->dim, WORD_WIDTH + view->name_width, "", MEDIAN_WIDTH,
+		"median", view->exact ? RANGE_WIDTH_EXACT : RANGE_WIDTH, "min .. max");
+	if (view->several)
+		fprintf(view->stream, "%*s%*s%*s", CHANGE_WIDTH, "change", SHIFT_WIDTH, "shift", EFFECT_WIDTH,
+			"effect");
 	fprintf(view->stream, "%s\n", view->style->off);
 }
 
-static void median_row(const struct view *view, const struct group *group)
+/* "5 runs of glibc, 5 of ebb (1 failed)" */
+static void counts(const struct view *view)
 {
-	char text[FORMAT_BYTES];
+	bool first = true;
 
-	label(view, "  median");
-	fputs(view->style->bold, view->stream);
-	for (enum figure i = 0; i < FIGURE_COUNT; i++) {
-		const struct series *series = &group->series[i];
+	fprintf(view->stream, "%s", view->style->dim);
+	for (size_t i = 0; i < view->comparison->group_count; i++) {
+		const struct group *group = in_view(view, i);
 
-		if (!shown(view->comparison, i))
+		if (!group)
 			continue;
-		if (series->count == 0)
-			cell(view, "-");
-		else if (is_memory(i))
-			cell(view, ebbi_format_bytes(text, (uint64_t)ebbi_series_median(series), view->exact));
-		else
-			cell(view, ebbi_format_seconds(text, (uint64_t)(ebbi_series_median(series) * 1e9)));
+		fprintf(view->stream, "%s%zu%s of %s", first ? "" : ", ", group->runs,
+			!first             ? ""
+			: group->runs == 1 ? " run"
+					   : " runs",
+			group->label);
+		if (group->failed > 0)
+			fprintf(view->stream, " (and %zu failed)", group->failed);
+		first = false;
 	}
+	if (view->several)
+		fprintf(view->stream, "; change, shift and effect are against %s", view->base->label);
 	fprintf(view->stream, "%s\n", view->style->off);
 }
 
-static void range_row(const struct view *view, const struct group *group)
+/* Words in lines of 80 characters; `column` is where the first one comes, `indent` where the others do. */
+static void wrapped(FILE *stream, const char *text, size_t column, size_t indent)
 {
-	char text[FORMAT_BYTES];
+	bool first = true;
 
-	fputs(view->style->dim, view->stream);
-	label(view, "  range");
-	for (enum figure i = 0; i < FIGURE_COUNT; i++) {
-		const struct series *series = &group->series[i];
-		bool exact = is_memory(i) && view->exact;
-		double unit = is_memory(i) && !view->exact ? 1048576.0 : 1.0;
+	while (*text) {
+		size_t length = strcspn(text, " ");
 
-		if (!shown(view->comparison, i))
-			continue;
-		if (series->count == 0)
-			snprintf(text, sizeof(text), "-");
-		else
-			snprintf(text, sizeof(text),
-				 exact          ? "%.0f-%.0f"
-				 : is_memory(i) ? "%.1f-%.1f"
-						: "%.2f-%.2f",
-				 ebbi_series_least(series) / unit, ebbi_series_most(series) / unit);
-		cell(view, text);
-	}
-	fprintf(view->stream, "%s\n", view->style->off);
-}
-
-/* Against the first group; in colour only where the ranges do not overlap. */
-static void change_row(const struct view *view, const struct group *group)
-{
-	const struct group *base = view->comparison->groups[0];
-	char text[FORMAT_BYTES];
-
-	label(view, "  change");
-	for (enum figure i = 0; i < FIGURE_COUNT; i++) {
-		const struct series *a = &base->series[i], *b = &group->series[i];
-		bool both = a->count > 0 && b->count > 0;
-		bool apart = both && ebbi_series_apart(a, b);
-
-		if (!shown(view->comparison, i))
-			continue;
-		if (apart)
-			fputs(ebbi_series_most(b) < ebbi_series_least(a) ? view->style->good : view->style->warn,
-			      view->stream);
-		if (both)
-			cell(view, ebbi_format_change(text, ebbi_series_median(b), ebbi_series_median(a)));
-		else
-			cell(view, "-");
-		if (apart)
-			fputs(view->style->off, view->stream);
-	}
-	fputc('\n', view->stream);
-}
-
-/* "rest 5 s: ebb is lowest, 41 % below glibc" for one figure of memory. */
-static void verdict(const struct view *view, enum figure figure)
-{
-	const struct comparison *comparison = view->comparison;
-	const struct group *best = NULL, *second = NULL;
-	char name[32];
-	double least, next;
-
-	for (size_t i = 0; i < comparison->group_count; i++) {
-		const struct group *group = comparison->groups[i];
-		double median;
-
-		if (group->series[figure].count == 0)
-			return;
-		median = ebbi_series_median(&group->series[figure]);
-		if (!best || median < ebbi_series_median(&best->series[figure])) {
-			second = best;
-			best = group;
-		} else if (!second || median < ebbi_series_median(&second->series[figure])) {
-			second = group;
+		if (!first && column + 1 + length > SCREEN) {
+			fprintf(stream, "\n%*s", (int)indent, "");
+			column = indent;
+			first = true;
 		}
+		fprintf(stream, "%s%.*s", first ? "" : " ", (int)length, text);
+		column += length + !first;
+		first = false;
+		text += length;
+		text += strspn(text, " ");
 	}
-	if (!second)
+	fputc('\n', stream);
+}
+
+static void conclusions(const struct view *view)
+{
+	const struct style *style = view->style;
+	struct conclusion conclusion;
+	char text[CONCLUSION_BYTES];
+
+	ebbi_conclude(view->comparison, view->generation, &conclusion);
+	ebbi_sentence_conclusion(&conclusion, text, sizeof(text));
+	if (!view->several || text[0] == 0)
 		return;
-	least = ebbi_series_median(&best->series[figure]);
-	next = ebbi_series_median(&second->series[figure]);
-	figure_name(comparison, figure, name, sizeof(name));
-	if (!ebbi_series_apart(&best->series[figure], &second->series[figure]))
-		fprintf(view->stream, "%-9s no clear winner: the ranges of %s and %s overlap\n", name, best->label,
-			second->label);
-	else
-		fprintf(view->stream, "%-9s %s%s%s is lowest, %.0f %% below %s%s\n", name, view->style->bold,
-			best->label, view->style->off, next > 0 ? (next - least) / next * 100.0 : 0.0, second->label,
-			best->runs < 2 || second->runs < 2 ? " (one run: may be noise)" : "");
+	fprintf(view->stream, "\n%s%s%s ", conclusion.any ? style->bold : style->warn,
+		conclusion.work_differs ? "not comparable:" : "lowest:", style->off);
+	wrapped(view->stream, text, sizeof("lowest:"), sizeof("lowest:"));
+	for (enum compared_phase i = 0; i < COMPARED_COUNT; i++) {
+		ebbi_sentence_phase(&conclusion.phases[i], view->exact, text, sizeof(text));
+		if (text[0] == 0)
+			continue;
+		fprintf(view->stream, "%-*s", WORD_WIDTH - 2, ebbi_word_compared(i));
+		wrapped(view->stream, text, WORD_WIDTH - 2, WORD_WIDTH - 2);
+	}
+}
+
+/* Two programs on glibc: what one of them keeps may be what it freed before, in another order. */
+static bool glibc_alone(const struct view *view)
+{
+	bool differ = false;
+
+	for (size_t i = 0; i < view->comparison->group_count; i++) {
+		const struct group *group = in_view(view, i);
+
+		if (!group)
+			continue;
+		if (strcmp(group->build.allocator, "glibc") != 0)
+			return false;
+		differ = differ || strcmp(group->build.command, view->base->build.command) != 0 ||
+			 strcmp(group->build.build_id, view->base->build.build_id) != 0;
+	}
+	return differ;
+}
+
+static void generation_text(struct view *view)
+{
+	size_t entrants = 0;
+
+	view->base = NULL;
+	view->name_width = NAME_LEAST;
+	for (size_t i = 0; i < view->comparison->group_count; i++) {
+		const struct group *group = in_view(view, i);
+		int length = group ? (int)strlen(group->label) + 1 : 0;
+
+		if (!group)
+			continue;
+		entrants += group->runs > 0;
+		if (!view->base && group->runs > 0)
+			view->base = group;
+		view->name_width = length > view->name_width ? length : view->name_width;
+	}
+	if (!view->base)
+		return;
+	view->several = entrants > 1;
+	if (view->generation[0])
+		fprintf(view->stream, "\n%s%s%s: ", view->style->bold, view->generation, view->style->off);
+	counts(view);
+	fputc('\n', view->stream);
+	head(view);
+	for (enum figure_phase i = 0; i < FIGURE_PHASES; i++)
+		block(view, i);
+	if (view->several)
+		fprintf(view->stream, "%seffect: -1.00 all runs below all of %s, +1.00 all above (Cliff's delta)%s\n",
+			view->style->dim, view->base->label, view->style->off);
+	conclusions(view);
+	if (glibc_alone(view))
+		wrapped(view->stream,
+			"note      All of them run on glibc's malloc, which keeps more after it has freed large blocks. Before "
+			"a program is blamed, compare again with MALLOC_MMAP_THRESHOLD_=1048576 set for all.",
+			0, WORD_WIDTH - 2);
 }
 
 void ebbi_comparison_text(FILE *stream, const struct comparison *comparison, const struct style *style,
 			  bool exact_bytes)
 {
-	struct view view = {stream, comparison, style, exact_bytes};
+	struct view view = {.stream = stream, .comparison = comparison, .style = style, .exact = exact_bytes};
 	const struct saved_run *first = &comparison->first;
+	const char *generations[COMPARISON_GROUPS];
+	size_t count = ebbi_comparison_generations(comparison, generations, COMPARISON_GROUPS);
+	static const char pss[] = "PSS and swapped PSS of the tree";
 
-	fprintf(stream, "%sLinux %s, %llu CPUs, huge pages %s, figures are %s%s\n\n", style->dim, first->kernel,
-		(unsigned long long)first->cpus, first->thp, strcmp(first->basis, "rss") == 0 ? "RSS" : first->basis,
-		style->off);
-	head(&view);
-	for (size_t i = 0; i < comparison->group_count; i++) {
-		const struct group *group = comparison->groups[i];
-
-		fprintf(stream, "%s%s%s, %zu run%s\n", style->bold, group->label, style->off, group->runs,
-			group->runs == 1 ? "" : "s");
-		median_row(&view, group);
-		if (group->runs > 1)
-			range_row(&view, group);
-		if (i > 0)
-			change_row(&view, group);
+	if (comparison->first_path)
+		fprintf(stream, "%sLinux %s, %llu CPUs, huge pages %s; memory is %s%s\n", style->dim, first->kernel,
+			(unsigned long long)first->cpus, first->thp,
+			strcmp(first->basis, "rss") == 0   ? "RSS"
+			: strcmp(first->basis, "pss") == 0 ? pss
+							   : "the sum of RSS",
+			style->off);
+	for (size_t i = 0; i < count; i++) {
+		view.generation = generations[i];
+		generation_text(&view);
 	}
-	if (comparison->group_count < 2)
-		return;
-	fputc('\n', stream);
-	for (enum figure i = FIGURE_BOOT; i <= FIGURE_REST_LAST; i++)
-		verdict(&view, i);
-}
-
-static json_t *series_json(const struct series *series)
-{
-	json_t *values;
-
-	if (series->count == 0)
-		return json_null();
-	values = json_array();
-	for (size_t i = 0; i < series->count; i++)
-		json_array_append_new(values, json_real(series->values[i]));
-	return json_pack("{s:f, s:f, s:f, s:o}", "median", ebbi_series_median(series), "least",
-			 ebbi_series_least(series), "most", ebbi_series_most(series), "values", values);
-}
-
-static json_t *group_json(const struct comparison *comparison, const struct group *group)
-{
-	static const char *const keys[] = {
-		[FIGURE_BOOT] = "boot_bytes",
-		[FIGURE_PEAK] = "peak_bytes",
-		[FIGURE_REST_FIRST] = "resting_first_bytes",
-		[FIGURE_REST_LAST] = "resting_last_bytes",
-		[FIGURE_CPU] = "cpu_seconds",
-		[FIGURE_LOAD] = "load_seconds",
-	};
-	json_t *object = json_object();
-
-	json_object_set_new(object, "label", json_string(group->label));
-	json_object_set_new(object, "runs", json_integer((json_int_t)group->runs));
-	for (enum figure i = 0; i < FIGURE_COUNT; i++) {
-		json_t *series = series_json(&group->series[i]);
-		const struct series *base = &comparison->groups[0]->series[i];
-
-		if (json_is_object(series) && base->count > 0 && group != comparison->groups[0])
-			json_object_set_new(series, "apart_from_first",
-					    json_boolean(ebbi_series_apart(base, &group->series[i])));
-		json_object_set_new(object, keys[i], series);
+	for (size_t i = 0; i < comparison->problem_count; i++) {
+		fprintf(stream, "%s%s%s ", style->warn, i == 0 ? "\nproblem:" : "problem:", style->off);
+		wrapped(stream, comparison->problems[i], sizeof("problem:"), sizeof("problem:"));
 	}
-	return object;
-}
-
-json_t *ebbi_comparison_json(const struct comparison *comparison)
-{
-	const struct saved_run *first = &comparison->first;
-	json_t *root = json_object();
-	json_t *groups = json_array();
-
-	json_object_set_new(root, "schema", json_string(REPORT_SCHEMA));
-	json_object_set_new(root, "kernel", json_string(first->kernel));
-	json_object_set_new(root, "thp", json_string(first->thp));
-	json_object_set_new(root, "cpus", json_integer((json_int_t)first->cpus));
-	json_object_set_new(root, "basis", json_string(first->basis));
-	json_object_set_new(root, "resting_first_seconds", json_real(first->rest_seconds[0]));
-	json_object_set_new(root, "resting_last_seconds", json_real(first->rest_seconds[1]));
-	for (size_t i = 0; i < comparison->group_count; i++)
-		json_array_append_new(groups, group_json(comparison, comparison->groups[i]));
-	json_object_set_new(root, "groups", groups);
-	return root;
 }

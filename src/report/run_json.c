@@ -323,6 +323,8 @@ json_t *ebbi_run_json(const struct run_result *result)
 	set(root, "label", ebbi_json_foreign(result->label));
 	set(root, "started_at", json_string(date));
 	set(root, "command", strings(result->argv));
+	set(root, "executable",
+	    json_pack("{s:o, s:o}", "path", optional(result->executable), "build_id", optional(result->build_id)));
 	set(root, "allocator", allocator_json(result));
 	set(root, "machine", machine_json(&result->machine));
 	set(root, "outcome", json_string(ebbi_word_outcome(result->outcome)));

@@ -57,6 +57,17 @@ static void set_figure(struct saved_run *run, enum figure figure, const json_t *
 	run->known[figure] = get_number(part, key, &run->figures[figure]);
 }
 
+/* Swapped memory is needed as well. Of a tree, shared pages would count once a process: unknown. */
+static void set_anonymous(struct saved_run *run, enum figure figure, const json_t *mark)
+{
+	double anonymous, swap;
+
+	run->known[figure] = strcmp(run->basis, "rss") == 0 && get_number(mark, "anonymous_bytes", &anonymous) &&
+			     get_number(mark, "swap_bytes", &swap);
+	if (run->known[figure])
+		run->figures[figure] = anonymous + swap;
+}
+
 static void read_resting(const json_t *root, struct saved_run *run)
 {
 	const json_t *resting = json_object_get(root, "resting");
@@ -68,21 +79,63 @@ static void read_resting(const json_t *root, struct saved_run *run)
 		set_figure(run, FIGURE_REST_FIRST, first, "bytes");
 	if (get_number(last, "after_seconds", &run->rest_seconds[1]))
 		set_figure(run, FIGURE_REST_LAST, last, "bytes");
+	if (count > 0) {
+		set_anonymous(run, FIGURE_REST_ANONYMOUS, last ? last : first);
+		set_figure(run, FIGURE_REST_LAZYFREE, last ? last : first, "lazyfree_bytes");
+	}
+}
+
+static void read_load(const json_t *root, struct saved_run *run)
+{
+	const json_t *load = json_object_get(root, "load");
+
+	set_figure(run, FIGURE_LOAD, load, "seconds");
+	set_figure(run, FIGURE_WORK, load, "work");
+	run->known[FIGURE_RATE] = run->known[FIGURE_WORK] && run->known[FIGURE_LOAD] && run->figures[FIGURE_LOAD] > 0;
+	if (run->known[FIGURE_RATE])
+		run->figures[FIGURE_RATE] = run->figures[FIGURE_WORK] / run->figures[FIGURE_LOAD];
 }
 
 static void read_figures(const json_t *root, struct saved_run *run)
 {
 	const json_t *totals = json_object_get(root, "totals");
-	double user, system;
+	const json_t *boot = json_object_get(root, "boot");
+	const json_t *peak = json_object_get(root, "peak");
+	double first, second;
 
-	set_figure(run, FIGURE_BOOT, json_object_get(root, "boot"), "bytes");
-	set_figure(run, FIGURE_PEAK, json_object_get(root, "peak"), "bytes");
+	set_figure(run, FIGURE_BOOT, boot, "bytes");
+	set_anonymous(run, FIGURE_BOOT_ANONYMOUS, boot);
+	set_figure(run, FIGURE_READY, json_object_get(root, "ready"), "seconds");
+	set_figure(run, FIGURE_PEAK, peak, "bytes");
+	if (get_number(peak, "bound_bytes", &first))
+		run->peak_bound_bytes = first;
 	read_resting(root, run);
-	set_figure(run, FIGURE_LOAD, json_object_get(root, "load"), "seconds");
+	read_load(root, run);
 	run->known[FIGURE_CPU] =
-		get_number(totals, "cpu_user_seconds", &user) && get_number(totals, "cpu_system_seconds", &system);
+		get_number(totals, "cpu_user_seconds", &first) && get_number(totals, "cpu_system_seconds", &second);
 	if (run->known[FIGURE_CPU])
-		run->figures[FIGURE_CPU] = user + system;
+		run->figures[FIGURE_CPU] = first + second;
+	run->known[FIGURE_FAULTS] =
+		get_number(totals, "minor_faults", &first) && get_number(totals, "major_faults", &second);
+	if (run->known[FIGURE_FAULTS])
+		run->figures[FIGURE_FAULTS] = first + second;
+}
+
+static void read_build(const json_t *root, struct saved_build *build)
+{
+	const json_t *allocator = json_object_get(root, "allocator");
+	const json_t *command = json_object_get(root, "command");
+	size_t length = 0;
+
+	get_text(allocator, "name", build->allocator, sizeof(build->allocator));
+	get_text(allocator, "build_id", build->allocator_build_id, sizeof(build->allocator_build_id));
+	get_text(json_object_get(root, "executable"), "build_id", build->build_id, sizeof(build->build_id));
+	for (size_t i = 0; i < json_array_size(command) && length < sizeof(build->command); i++) {
+		const char *word = json_string_value(json_array_get(command, i));
+
+		length += (size_t)snprintf(build->command + length, sizeof(build->command) - length, "%s%s",
+					   i > 0 ? " " : "", word ? word : "?");
+	}
 }
 
 /* Runs that say nothing about the allocator they were to be under. */
@@ -124,9 +177,11 @@ static int read_run(const json_t *root, const char *path, struct saved_run *run,
 	    !get_text(machine, "thp", run->thp, sizeof(run->thp)) || !get_count(machine, "cpus", &run->cpus) ||
 	    !get_count(machine, "page_bytes", &run->page_bytes))
 		return wrong(ret_message, path, "does not say on what machine it was made");
+	get_text(root, "generation", run->generation, sizeof(run->generation));
+	read_build(root, &run->build);
 	run->has_load = json_is_object(json_object_get(root, "load"));
 	read_figures(root, run);
-	return check_sound(root, path, ret_message);
+	return 0;
 }
 
 int ebbi_saved_document(const char *text, size_t length, const char *path, json_t **ret_root, char *ret_message)
@@ -143,11 +198,23 @@ int ebbi_saved_document(const char *text, size_t length, const char *path, json_
 	return 0;
 }
 
-int ebbi_saved_run(const json_t *root, const char *path, struct saved_run *ret_run, char *ret_message)
+int ebbi_saved_read(const json_t *root, const char *path, struct saved_run *ret_run, char *ret_message)
 {
 	struct saved_run run = {0};
 	int error = read_run(root, path, &run, ret_message);
 
+	if (error == 0)
+		*ret_run = run;
+	return error;
+}
+
+int ebbi_saved_run(const json_t *root, const char *path, struct saved_run *ret_run, char *ret_message)
+{
+	struct saved_run run;
+	int error = ebbi_saved_read(root, path, &run, ret_message);
+
+	if (error == 0)
+		error = check_sound(root, path, ret_message);
 	if (error == 0)
 		*ret_run = run;
 	return error;
@@ -184,61 +251,6 @@ static int read_whole(const char *path, char **ret_text, size_t *ret_length)
 	return 0;
 }
 
-static int differ(char *ret_message, const struct comparison *comparison, const char *path, const char *what,
-		  const char *here, const char *there)
-{
-	snprintf(ret_message, SAVED_MESSAGE, "not comparable: %s is %s in %.300s and %s in %.300s", what, there,
-		 comparison->first_path, here, path);
-	return -EXDEV;
-}
-
-static int check_comparable(const struct comparison *comparison, const struct saved_run *run, const char *path,
-			    char *ret_message)
-{
-	const struct saved_run *first = &comparison->first;
-	char here[32], there[32];
-
-	if (strcmp(first->kernel, run->kernel) != 0)
-		return differ(ret_message, comparison, path, "the kernel", run->kernel, first->kernel);
-	if (strcmp(first->thp, run->thp) != 0)
-		return differ(ret_message, comparison, path, "the huge page setting", run->thp, first->thp);
-	if (first->has_load != run->has_load)
-		return differ(ret_message, comparison, path, "a load", run->has_load ? "present" : "absent",
-			      first->has_load ? "present" : "absent");
-	if (strcmp(first->basis, run->basis) != 0)
-		return differ(ret_message, comparison, path, "the kind of figure", run->basis, first->basis);
-	if (first->cpus != run->cpus || first->page_bytes != run->page_bytes) {
-		snprintf(here, sizeof(here), "%llu", (unsigned long long)run->cpus);
-		snprintf(there, sizeof(there), "%llu", (unsigned long long)first->cpus);
-		return differ(ret_message, comparison, path,
-			      first->cpus != run->cpus ? "the number of CPUs" : "the page size", here, there);
-	}
-	/* Without a load, rest is where it happened to be. */
-	for (size_t i = 0; i < SAVED_RESTS && run->has_load; i++) {
-		if (first->rest_seconds[i] != run->rest_seconds[i])
-			return differ(ret_message, comparison, path, "the time at rest", "another", "one");
-	}
-	return 0;
-}
-
-static struct group *group_for(struct comparison *comparison, const char *label)
-{
-	struct group *group;
-
-	for (size_t i = 0; i < comparison->group_count; i++) {
-		if (strcmp(comparison->groups[i]->label, label) == 0)
-			return comparison->groups[i];
-	}
-	if (comparison->group_count == COMPARISON_GROUPS)
-		return NULL;
-	group = calloc(1, sizeof(*group));
-	if (!group)
-		return NULL;
-	snprintf(group->label, sizeof(group->label), "%.63s", label);
-	comparison->groups[comparison->group_count++] = group;
-	return group;
-}
-
 int ebbi_saved_load(const char *path, json_t **ret_root, char *ret_message)
 {
 	char *text = NULL;
@@ -250,47 +262,4 @@ int ebbi_saved_load(const char *path, json_t **ret_root, char *ret_message)
 	error = ebbi_saved_document(text, length, path, ret_root, ret_message);
 	free(text);
 	return error;
-}
-
-int ebbi_comparison_add_run(struct comparison *comparison, const json_t *root, const char *path, char *ret_message)
-{
-	struct saved_run run;
-	struct group *group;
-	int error = ebbi_saved_run(root, path, &run, ret_message);
-
-	if (error == 0 && comparison->group_count > 0)
-		error = check_comparable(comparison, &run, path, ret_message);
-	if (error != 0)
-		return error;
-	if (comparison->group_count == 0) {
-		comparison->first = run;
-		comparison->first_path = path;
-	}
-	group = group_for(comparison, run.label);
-	if (!group || group->runs == SERIES_MAX)
-		return wrong(ret_message, path, "too many labels (16) or runs of one label (256)");
-	group->runs++;
-	for (size_t i = 0; i < FIGURE_COUNT; i++) {
-		if (run.known[i])
-			ebbi_series_add(&group->series[i], run.figures[i]);
-	}
-	return 0;
-}
-
-int ebbi_comparison_add(struct comparison *comparison, const char *path, char *ret_message)
-{
-	json_t *root = NULL;
-	int error = ebbi_saved_load(path, &root, ret_message);
-
-	if (error == 0)
-		error = ebbi_comparison_add_run(comparison, root, path, ret_message);
-	json_decref(root);
-	return error;
-}
-
-void ebbi_comparison_free(struct comparison *comparison)
-{
-	for (size_t i = 0; i < comparison->group_count; i++)
-		free(comparison->groups[i]);
-	comparison->group_count = 0;
 }

@@ -142,7 +142,7 @@ def save_exit_code_of_the_command_wins():
 
 # --- json
 
-KEYS = ["accounts", "allocator", "basis", "boot", "command", "ebb_version", "ended", "killed", "label", "last", "load", "load_end",
+KEYS = ["accounts", "allocator", "basis", "boot", "command", "ebb_version", "ended", "executable", "killed", "label", "last", "load", "load_end",
         "machine", "notes", "outcome", "peak", "ready", "resting", "schema", "started_at", "timeline", "tool", "totals"]
 
 
@@ -248,14 +248,65 @@ def six(directory):
 def report_side_by_side():
     with temporary() as directory:
         outcome = expect(ebb("report", *six(directory)), code=0, err_lines=0)
-        expect(outcome, out=r"^ +boot +peak +rest 1 s +rest 5 s +CPU +load$")
-        expect(outcome, out=r"^glibc, 3 runs$")
-        expect(outcome, out=r"^  median +\S+ MiB +281\.0 MiB")
-        expect(outcome, out=r"^  range +\S+ +280\.0-290\.0")
-        expect(outcome, out=r"^  change +0 % +-50 %")
-        expect(outcome, out=r"^peak +ebb is lowest, 50 % below glibc$")
-        expect(outcome, out=r"^rest 5 s +no clear winner: the ranges of ebb and glibc overlap$")
+        expect(outcome, out=r"^3 runs of glibc, 3 of ebb; change, shift and effect are against glibc$")
+        expect(outcome, out=r"^ +median +min \.\. max +change +shift +effect$")
+        expect(outcome, out=r"^  peak +glibc +281\.0 MiB +280\.0 \.\. 290\.0$")
+        expect(outcome, out=r"^ +ebb +141\.0 MiB +139\.0 \.\. 144\.0 +-50 % +-14\d\.0 MiB +-1\.00$")
+        expect(outcome, out=r"^lowest: boot no difference, peak ebb \(-50 %\), resting no difference,")
+        expect(outcome, out=r"^peak +ebb is lowest, 140\.0 MiB \(50 %\) below glibc \(ranges apart, but of 3")
+        expect(outcome, out=r"^resting +no difference \(0\.0 %\): glibc and ebb are within 0\.0 MiB of anonymous")
         check(max(map(len, outcome.out.splitlines())) <= 80, f"{outcome}")
+
+
+def arms(directory, **groups):
+    """Runs of each label, from lists of (resting RSS, anonymous, swap) in MiB; the peak goes with the RSS."""
+    paths = []
+    for label, runs in groups.items():
+        for i, (rss, anonymous, swap) in enumerate(runs):
+            paths.append(saved(directory, f"{label}{i}", label=label, allocator__name=label, peak__bytes=rss * MIB,
+                               resting__1__bytes=rss * MIB, resting__1__anonymous_bytes=anonymous * MIB,
+                               resting__1__swap_bytes=swap * MIB))
+    return document(expect(ebb("report", "--json", *paths), code=0))["conclusions"][0]["phases"]
+
+
+def report_judges_by_anonymous_memory():
+    """Totals that differ in the pages of a data file are not the allocator's (figures of published cases)."""
+    with temporary() as directory:
+        resting = arms(directory, mimalloc=[(979 + i, 150 + i / 10, 0) for i in range(4)],
+                       glibc=[(1100 + i, 150 + i / 10, 0) for i in range(4)])["resting"]
+        check(resting["verdict"] == "same" and resting["totals_differ_by_file_pages"], f"{resting}")
+        check(resting["sentence"].startswith("the allocator makes no difference (0.0 %)"), f"{resting}")
+        check("pages of files alone" in resting["sentence"], f"{resting}")
+    with temporary() as directory:
+        # Swapped memory is needed, too: 20000 encodes, 11143 and 7003 MB of anonymous and swapped memory.
+        resting = arms(directory, glibc=[(5000, 4990 + i, 6153) for i in range(4)],
+                       pinned=[(6900, 6890 + i, 113) for i in range(4)])["resting"]
+        check(resting["verdict"] == "lowest" and resting["lowest"] == "pinned" and abs(resting["share"] - 0.37) < 0.01,
+              f"{resting}")
+    with temporary() as directory:
+        # One arm oscillates, the other is flat; three runs against one are too few for chance, not for the ranges.
+        resting = arms(directory, glibc=[(1150, 1150, 0), (1135, 1135, 0), (1126, 1126, 0)],
+                       jemalloc=[(448, 448, 0), (440, 440, 0), (452, 452, 0)])["resting"]
+        check(resting["lowest"] == "jemalloc" and abs(resting["share"] - 0.605) < 0.01, f"{resting}")
+        check("chance does that 1 time in 10" in resting["sentence"], f"{resting}")
+
+
+def report_is_not_sure_of_noise():
+    with temporary() as directory:
+        paths = [saved(directory, f"{label}{i}", label=label, peak__bytes=value * MIB)
+                 for label, values in {"a": (100, 180, 130, 150), "b": (120, 110, 190, 170)}.items()
+                 for i, value in enumerate(values)]
+        expect(ebb("report", *paths), code=0, out=r"^peak +inconclusive: the ranges of a \(100\.0 MiB to 180\.0 MiB\)")
+
+
+def report_refuses_different_work():
+    with temporary() as directory:
+        paths = [saved(directory, f"{label}{i}", label=label, load__work=work)
+                 for label, work in (("a", 1000), ("b", 800)) for i in range(2)]
+        expect(ebb("report", *paths), out=r"^not comparable: none: the runs served from 800 to 1000, and")
+        paths = [saved(directory, f"{label}{i}", label=label, load__work=work)
+                 for label, work in (("a", 1000), ("b", 980)) for i in range(2)]
+        expect(ebb("report", *paths), code=0, out=r"^lowest: ")
 
 
 def report_json():
@@ -263,7 +314,13 @@ def report_json():
         result = document(expect(ebb("report", "--json", *six(directory)), code=0))
         check(result["schema"] == "ebb.report/1", result["schema"])
         ebb_group = [g for g in result["groups"] if g["label"] == "ebb"][0]
-        check(ebb_group["peak_bytes"]["median"] == 141 * MIB and ebb_group["peak_bytes"]["apart_from_first"], f"{ebb_group}")
+        peak = ebb_group["peak_bytes"]
+        check(peak["median"] == 141 * MIB and peak["apart_from_first"] and peak["cliffs_delta"] == -1, f"{ebb_group}")
+        check(abs(peak["chance"] - 0.1) < 1e-9 and peak["shift"] == -141 * MIB, f"{peak}")
+        phases = result["conclusions"][0]["phases"]
+        check(phases["peak"]["verdict"] == "lowest" and phases["peak"]["lowest"] == "ebb", f"{phases['peak']}")
+        check(phases["resting"]["verdict"] == "same" and phases["resting"]["figure"] == "resting_anonymous_bytes",
+              f"{phases['resting']}")
 
 
 def report_of_real_runs():
@@ -271,7 +328,7 @@ def report_of_real_runs():
         for label in "a", "b":
             expect(ebb("run", *GLIBC, "--label", label, "--rest", "1s", "--load", "true", "--save",
                        f"{directory}/{label}.json", "--", "sleep", "30"), code=0)
-        expect(ebb("report", f"{directory}/a.json", f"{directory}/b.json"), code=0, out=r"^a, 1 run$")
+        expect(ebb("report", f"{directory}/a.json", f"{directory}/b.json"), code=0, out=r"^1 run of a, 1 of b; ")
 
 
 def report_refuses():
@@ -283,6 +340,8 @@ def report_refuses():
             ({"machine__cpus": 77}, 4, r"not comparable: the number of CPUs is \d+ in .* and 77 in "),
             ({"basis": "pss"}, 4, r"not comparable: the kind of figure"),
             ({"load": None}, 4, r"not comparable: a load is present in .* and absent in "),
+            ({"allocator__build_id": "beef"}, 4, r"not comparable: the allocator of one label is one in .* and another"),
+            ({"executable__build_id": "beef"}, 4, r"not comparable: the program of one label is one in"),
             ({"outcome": "load-failed"}, 4, r"the run was not completed \(load-failed\)"),
             ({"allocator__preload": "missed"}, 4, r"the allocator was not in the command"),
             ({"schema": "ebb.run/2"}, 2, r"written by another version of ebb; this one reads ebb\.run/1"),

@@ -6,6 +6,7 @@
 #include "report/format.h"
 #include "report/run_json.h"
 #include "report/saved.h"
+#include "report/series.h"
 #include "report/sparkline.h"
 
 TEST(figures)
