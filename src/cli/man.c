@@ -38,6 +38,12 @@ static const struct page_block profile_page[] = {
 #undef EBB_PAGE_profile
 };
 
+static const struct page_block check_page[] = {
+#define EBB_PAGE_check(kind, head, text) {BLOCK_##kind, head, text},
+#include "cli/pages.def"
+#undef EBB_PAGE_check
+};
+
 static const struct page_block report_page[] = {
 #define EBB_PAGE_report(kind, head, text) {BLOCK_##kind, head, text},
 #include "cli/pages.def"

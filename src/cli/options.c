@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/nearest.h"
+
 #define FLAG_ROW(type, id, name, kind, value, preset, help, more) \
 	{name, FLAG_##kind, value, preset, help, more, offsetof(struct type, id)},
 
@@ -27,6 +29,13 @@ static const struct flag profile_flags[] = {
 	FLAG_ROW(profile_options, id, name, kind, value, preset, help, more)
 #include "cli/flags.def"
 #undef EBB_FLAG_profile
+};
+
+static const struct flag check_flags[] = {
+#define EBB_FLAG_check(id, name, kind, value, preset, help, more) \
+	FLAG_ROW(check_options, id, name, kind, value, preset, help, more)
+#include "cli/flags.def"
+#undef EBB_FLAG_check
 };
 
 static const struct flag report_flags[] = {
@@ -55,65 +64,22 @@ const struct verb *ebbi_verb_find(const char *name)
 
 /* --- What was meant ---------------------------------------------------------------------- */
 
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-	unsigned ab = a < b ? a : b;
-
-	return ab < c ? ab : c;
-}
-
-/* Levenshtein's distance, for words of up to 31 letters. */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[32];
-	size_t length = strlen(b);
-
-	if (length > 31 || strlen(a) > 31)
-		return 32;
-	for (size_t j = 0; j <= length; j++)
-		row[j] = (unsigned)j;
-	for (size_t i = 0; a[i]; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = (unsigned)i + 1;
-		for (size_t j = 0; j < length; j++) {
-			unsigned above = row[j + 1];
-
-			row[j + 1] = min3(above + 1, row[j] + 1, diagonal + (a[i] != b[j]));
-			diagonal = above;
-		}
-	}
-	return row[length];
-}
-
-static const char *nearer(const char *wanted, const char *candidate, unsigned *best, const char *found)
-{
-	unsigned d = distance(wanted, candidate);
-
-	if (d >= *best)
-		return found;
-	*best = d;
-	return candidate;
-}
-
 const char *ebbi_verb_nearest(const char *name)
 {
-	const char *found = NULL;
-	unsigned best = 3;
+	struct nearest nearest = {.wanted = name, .most = 2};
 
 	for (size_t i = 0; i < ebbi_verb_count; i++)
-		found = nearer(name, ebbi_verbs[i].name, &best, found);
-	return found;
+		ebbi_nearest_try(&nearest, ebbi_verbs[i].name);
+	return nearest.found;
 }
 
 static const char *flag_nearest(const struct verb *verb, const char *name)
 {
-	const char *found = NULL;
-	unsigned best = 4;
+	struct nearest nearest = {.wanted = name, .most = 3};
 
 	for (size_t i = 0; i < verb->flag_count; i++)
-		found = nearer(name, verb->flags[i].name, &best, found);
-	return found;
+		ebbi_nearest_try(&nearest, verb->flags[i].name);
+	return nearest.found;
 }
 
 const char *ebbi_flag_dashes(const struct flag *flag)
@@ -122,32 +88,6 @@ const char *ebbi_flag_dashes(const struct flag *flag)
 }
 
 /* --- Values ------------------------------------------------------------------------------ */
-
-bool ebbi_parse_time(const char *text, uint64_t *ret_ns)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
-	char *end;
-	double value;
-
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
-		return false;
-	value = strtod(text, &end);
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(end, units[i].unit) != 0)
-			continue;
-		/* A month: nobody means more, and nanoseconds stay far from their end. */
-		if (!(value * units[i].ns <= 30 * 86400e9))
-			return false;
-		*ret_ns = (uint64_t)(value * units[i].ns);
-		return true;
-	}
-	return false;
-}
 
 static int set_value(const struct flag *flag, const char *text, void *options, char *ret_message)
 {

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lab/units.h"
+
 #define OPTIONS_MESSAGE 1024
 
 typedef const char *ebbi_option_TEXT;
@@ -41,6 +43,12 @@ struct profile_options {
 #define EBB_FLAG_profile(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
 #include "cli/flags.def"
 #undef EBB_FLAG_profile
+};
+
+struct check_options {
+#define EBB_FLAG_check(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
+#include "cli/flags.def"
+#undef EBB_FLAG_check
 };
 
 struct report_options {
@@ -88,8 +96,5 @@ const char *ebbi_verb_nearest(const char *name);
  */
 int ebbi_options_parse(const struct verb *verb, char **argv, void *ret_options, char ***ret_rest, bool *ret_help,
 		       char *ret_message);
-
-/* "500ms", "5s", "2m"; a bare number means seconds. False when it is none of these. */
-bool ebbi_parse_time(const char *text, uint64_t *ret_ns);
 
 #endif

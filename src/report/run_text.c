@@ -415,3 +415,10 @@ void ebbi_run_text(FILE *stream, const struct run_result *result, const struct s
 	account_rows(&table);
 	notes(&table);
 }
+
+void ebbi_run_accounts_text(FILE *stream, const struct run_result *result, const struct style *style, bool exact_bytes)
+{
+	struct table table = {.stream = stream, .result = result, .style = style, .exact = exact_bytes};
+
+	account_rows(&table);
+}

@@ -15,4 +15,7 @@
 
 void ebbi_run_text(FILE *stream, const struct run_result *result, const struct style *style, bool exact_bytes);
 
+/* The account table alone, with a line that says of which process and when; nothing when no look was taken. */
+void ebbi_run_accounts_text(FILE *stream, const struct run_result *result, const struct style *style, bool exact_bytes);
+
 #endif

@@ -115,11 +115,13 @@ def help_goldens():
         "tests/golden/help-run.txt": ["run", "--help"],
         "tests/golden/help-profile.txt": ["profile", "--help"],
         "tests/golden/help-watch.txt": ["watch", "--help"],
+        "tests/golden/help-check.txt": ["check", "--help"],
         "tests/golden/help-report.txt": ["report", "--help"],
         "packaging/man/ebb.1": ["help", "--man"],
         "packaging/man/ebb-run.1": ["help", "--man", "run"],
         "packaging/man/ebb-profile.1": ["help", "--man", "profile"],
         "packaging/man/ebb-watch.1": ["help", "--man", "watch"],
+        "packaging/man/ebb-check.1": ["help", "--man", "check"],
         "packaging/man/ebb-report.1": ["help", "--man", "report"],
     }.items():
         golden(name, expect(ebb(*arguments), code=0, err_lines=0).out)
@@ -151,6 +153,6 @@ def help_full_disk():
 
 def help_pages_are_clean():
     import subprocess
-    pages = [str(SOURCE / "packaging/man" / f"{name}.1") for name in ("ebb", "ebb-run", "ebb-watch", "ebb-report")]
+    pages = [str(SOURCE / "packaging/man" / f"{name}.1") for name in ("ebb", "ebb-run", "ebb-watch", "ebb-check", "ebb-report")]
     process = subprocess.run(["mandoc", "-T", "lint", *pages], capture_output=True, text=True)
     check(process.returncode == 0 and process.stdout == "", f"mandoc: {process.stdout}{process.stderr}")
