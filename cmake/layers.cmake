@@ -12,7 +12,7 @@
 set(EBB_LIBRARY_LAYERS base config platform policy pages slabs caches heap accounts stats api)
 
 # The command stands on base alone and never links the heap: it reads other processes from outside.
-set(EBB_COMMAND_LAYERS base observe lab report cli)
+set(EBB_COMMAND_LAYERS base observe doctor lab report cli)
 if(NOT EBB_COMMAND)
 	set(EBB_COMMAND_LAYERS base)
 endif()

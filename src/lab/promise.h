@@ -46,7 +46,7 @@ struct promise_limit {
 	const char *text;    /* as written: "60M", "1.05x" */
 	bool ratio;          /* to the baseline */
 	bool share;          /* of the budget: for the parser; the value is in bytes afterwards */
-	double value; /* bytes, seconds, a count, or what the baseline's figure is multiplied with */
+	double value;        /* bytes, seconds, a count, or what the baseline's figure is multiplied with */
 	enum keep keep;
 	unsigned line;
 	unsigned column;

@@ -39,6 +39,9 @@ int ebbi_smaps_line(struct smaps_parser *parser, const struct text *line)
 		{"Rss:", &now->rss_bytes},
 		{"Anonymous:", &now->anonymous_bytes},
 		{"LazyFree:", &now->lazyfree_bytes},
+		{"AnonHugePages:", &now->huge_bytes},
+		{"Shared_Dirty:", &now->dirty_bytes},
+		{"Private_Dirty:", &now->dirty_bytes},
 		{"Swap:", &now->swap_bytes},
 	};
 
@@ -50,7 +53,7 @@ int ebbi_smaps_line(struct smaps_parser *parser, const struct text *line)
 
 		if (ebbi_text_skip(&rest, fields[i].name)) {
 			if (ebbi_text_decimal(&rest, &kib) && kib < UINT64_MAX >> 10)
-				*fields[i].bytes = kib << 10;
+				*fields[i].bytes += kib << 10;
 			break;
 		}
 	}

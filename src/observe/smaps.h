@@ -16,6 +16,8 @@ struct smaps_mapping {
 	uint64_t rss_bytes;
 	uint64_t anonymous_bytes;
 	uint64_t lazyfree_bytes;
+	uint64_t huge_bytes;
+	uint64_t dirty_bytes; /* shared and private */
 	uint64_t swap_bytes;
 };
 
