@@ -1,8 +1,7 @@
-/* What `ebb watch` parses: smaps, stack pointers, control groups, ledgers' answers; and what a ledger is. */
+/* What `ebb watch` parses: smaps, stack pointers, ledgers' answers; and what a ledger is. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "observe/cgroup.h"
 #include "observe/ledger.h"
 #include "observe/smaps.h"
 #include "observe/threads.h"
@@ -24,19 +23,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	static const char *const ledgers[] = {"a=x", "a=http://h#a.0", "a=redis", "a=prometheus:h:1#m"};
 	struct smaps_parser parser = {.each = see};
 	struct text text = ebbi_text((const char *)bytes, size), line;
-	char message[LEDGER_MESSAGE], path[16];
+	char message[LEDGER_MESSAGE];
 	struct ledger_plan plan;
 	uint64_t value;
 	char *copy;
-	bool v1;
 
 	parser.context = &parser;
 	while (ebbi_text_line(&text, &line))
 		(void)ebbi_smaps_line(&parser, &line);
 	(void)ebbi_smaps_end(&parser);
 	(void)ebbi_parse_stack_pointer((const char *)bytes, size);
-	(void)ebbi_parse_cgroup((const char *)bytes, size, &v1, path, sizeof(path));
-	(void)ebbi_parse_cgroup_stat((const char *)bytes, size, "file", &value);
 	for (size_t i = 0; i < sizeof(ledgers) / sizeof(ledgers[0]); i++) {
 		if (ebbi_ledger_parse(ledgers[i], &plan, message) != 0)
 			__builtin_trap();

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "observe/cgroup.h"
 #include "observe/holdings.h"
 #include "observe/ledger.h"
 #include "observe/smaps.h"
@@ -130,25 +129,6 @@ TEST(holdings)
 	munmap(shared, 1 << 20);
 }
 
-TEST(cgroups)
-{
-	static const char first[] = "9:name=systemd:/\n4:memory,hugetlb:/docker/abc\n0::/unified\n";
-	static const char second[] = "0::/user.slice/x:y\n";
-	static const char stat[] = "cache 1\nfile 4096\nsock 12\ninactive_file 9\ntotal_cache 77\n";
-	char path[64];
-	uint64_t value = 0;
-	bool v1 = false;
-
-	CHECK(ebbi_parse_cgroup(first, sizeof(first) - 1, &v1, path, sizeof(path)) && v1);
-	CHECK_STR_EQ(path, "/docker/abc");
-	CHECK(ebbi_parse_cgroup(second, sizeof(second) - 1, &v1, path, sizeof(path)) && !v1);
-	CHECK_STR_EQ(path, "/user.slice/x:y");
-	CHECK(!ebbi_parse_cgroup("nonsense\n", 9, &v1, path, sizeof(path)));
-	CHECK(ebbi_parse_cgroup_stat(stat, sizeof(stat) - 1, "file", &value) && value == 4096);
-	CHECK(ebbi_parse_cgroup_stat(stat, sizeof(stat) - 1, "total_cache", &value) && value == 77);
-	CHECK(!ebbi_parse_cgroup_stat(stat, sizeof(stat) - 1, "slab", &value));
-}
-
 static struct ledger_plan plan_of(const char *text)
 {
 	struct ledger_plan plan = {0};
@@ -235,7 +215,6 @@ int main(void)
 	RUN(smaps);
 	RUN(stack_pointers);
 	RUN(holdings);
-	RUN(cgroups);
 	RUN(ledger_plans);
 	RUN(ledger_answers);
 	RUN(ledger_of_a_command);
