@@ -30,6 +30,7 @@ int ebbi_cli_watch(char **argv);
 int ebbi_cli_profile(char **argv);
 int ebbi_cli_check(char **argv);
 int ebbi_cli_report(char **argv);
+int ebbi_cli_env(char **argv);
 
 /* --help of the command, of a verb, and the man page of either (verb NULL: ebb.1). */
 void ebbi_help_all(FILE *stream);

@@ -50,6 +50,12 @@ static const struct page_block report_page[] = {
 #undef EBB_PAGE_report
 };
 
+static const struct page_block env_page[] = {
+#define EBB_PAGE_env(kind, head, text) {BLOCK_##kind, head, text},
+#include "cli/pages.def"
+#undef EBB_PAGE_env
+};
+
 /* When what the pages say changed last. */
 #define PAGE_DATE "2026-11-30"
 /* mandoc's lint asks for lines of at most 80 bytes. */

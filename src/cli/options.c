@@ -45,6 +45,13 @@ static const struct flag report_flags[] = {
 #undef EBB_FLAG_report
 };
 
+static const struct flag env_flags[] = {
+#define EBB_FLAG_env(id, name, kind, value, preset, help, more) \
+	FLAG_ROW(env_options, id, name, kind, value, preset, help, more)
+#include "cli/flags.def"
+#undef EBB_FLAG_env
+};
+
 const struct verb ebbi_verbs[] = {
 #define EBB_VERB(name, arguments, summary) \
 	{#name, arguments, summary, name##_flags, sizeof(name##_flags) / sizeof(name##_flags[0])},

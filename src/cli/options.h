@@ -57,6 +57,12 @@ struct report_options {
 #undef EBB_FLAG_report
 };
 
+struct env_options {
+#define EBB_FLAG_env(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
+#include "cli/flags.def"
+#undef EBB_FLAG_env
+};
+
 enum flag_kind { FLAG_TEXT, FLAG_LIST, FLAG_TIME, FLAG_SWITCH };
 
 struct flag {

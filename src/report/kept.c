@@ -111,8 +111,11 @@ static void measure_account(const json_t *run, const char *name, struct measured
 	for (size_t i = 0; i < json_array_size(rows) && length < sizeof(names); i++) {
 		const json_t *row = json_array_get(rows, i);
 		const char *other = json_string_value(json_object_get(row, "name"));
+		const char *section = json_string_value(json_object_get(row, "section"));
 
-		if (other && number(row, "bytes") > 0)
+		/* What somebody may have meant: an account, a library, threads. */
+		if (other && section && strcmp(section, "held") != 0 && strncmp(section, "not_", 4) != 0 &&
+		    strcmp(section, "other") != 0 && number(row, "bytes") > 0)
 			length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%.40s",
 						   length ? ", " : "", other);
 	}

@@ -117,12 +117,14 @@ def help_goldens():
         "tests/golden/help-watch.txt": ["watch", "--help"],
         "tests/golden/help-check.txt": ["check", "--help"],
         "tests/golden/help-report.txt": ["report", "--help"],
+        "tests/golden/help-env.txt": ["env", "--help"],
         "packaging/man/ebb.1": ["help", "--man"],
         "packaging/man/ebb-run.1": ["help", "--man", "run"],
         "packaging/man/ebb-profile.1": ["help", "--man", "profile"],
         "packaging/man/ebb-watch.1": ["help", "--man", "watch"],
         "packaging/man/ebb-check.1": ["help", "--man", "check"],
         "packaging/man/ebb-report.1": ["help", "--man", "report"],
+        "packaging/man/ebb-env.1": ["help", "--man", "env"],
     }.items():
         golden(name, expect(ebb(*arguments), code=0, err_lines=0).out)
 
@@ -133,7 +135,7 @@ def help_is_the_same_by_both_ways():
 
 
 def help_fits_a_screen():
-    for arguments in ["--help"], ["run", "--help"], ["watch", "--help"], ["report", "--help"]:
+    for arguments in ["--help"], ["run", "--help"], ["watch", "--help"], ["check", "--help"], ["report", "--help"], ["env", "--help"]:
         lines = ebb(*arguments).out.splitlines()
         check(len(lines) <= 24, f"{arguments}: {len(lines)} lines")
         check(max(map(len, lines)) <= 80, f"{arguments}: a line of {max(map(len, lines))} characters")
@@ -153,6 +155,6 @@ def help_full_disk():
 
 def help_pages_are_clean():
     import subprocess
-    pages = [str(SOURCE / "packaging/man" / f"{name}.1") for name in ("ebb", "ebb-run", "ebb-watch", "ebb-check", "ebb-report")]
+    pages = [str(SOURCE / "packaging/man" / f"{name}.1") for name in ("ebb", "ebb-run", "ebb-watch", "ebb-check", "ebb-report", "ebb-env")]
     process = subprocess.run(["mandoc", "-T", "lint", *pages], capture_output=True, text=True)
     check(process.returncode == 0 and process.stdout == "", f"mandoc: {process.stdout}{process.stderr}")

@@ -113,7 +113,7 @@ def promises_not_measured():
     with temporary() as directory:
         path = promise(directory, limits="accounts: {nobody: 9M}")
         outcome = run(path, code=3)
-        expect(outcome, out=r"account nobody: no row of the account table has that name; there are .*libc\.so\.6")
+        expect(outcome, out=r"account nobody: no row of the account table has that name; there are .+")
         path = promise(directory, more="allocator: glibc\n", limits="held: 9M")
         expect(run(path, code=3), out=r"held: it is known under Ebb alone")
         path = promise(directory, extra=["die=7"])
