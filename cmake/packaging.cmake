@@ -22,3 +22,8 @@ foreach(section 1 3 5 7 8)
 		install(FILES ${pages} DESTINATION "${CMAKE_INSTALL_MANDIR}/man${section}")
 	endif()
 endforeach()
+
+# ebb report --html builds Chart.js into ebb: its licence goes with it.
+if(TARGET ebb_command)
+	install(FILES "${CMAKE_SOURCE_DIR}/src/report/html/chart-licence.txt" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+endif()

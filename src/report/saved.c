@@ -24,6 +24,14 @@ static bool get_text(const json_t *object, const char *key, char *ret_text, size
 	if (!value)
 		return false;
 	snprintf(ret_text, size, "%s", value);
+	/* Never half of a character. */
+	if (strlen(value) >= size) {
+		size_t length = size - 1;
+
+		while (length > 0 && ((unsigned char)value[length] & 0xc0) == 0x80)
+			length--;
+		ret_text[length] = 0;
+	}
 	for (char *at = ret_text; *at; at++) {
 		if ((unsigned char)*at < ' ' || *at == 127)
 			*at = '?';

@@ -49,7 +49,7 @@ USAGE = [
     (["run", "--allocator", "glibc", "/etc/passwd"], 126, r"ebb: /etc/passwd: Permission denied"),
     (["run", "--allocator", "glibc", "/"], 126, r"ebb: /: Permission denied"),
     (["run", "--allocator", "glibc", ""], 127, r"ebb: : No such file or directory"),
-    (["report"], 2, r"ebb: no files: ebb report FILE\.\.\., made by ebb run --save FILE"),
+    (["report"], 2, r"ebb: no files: ebb report RESULT\.\.\., made by --save of ebb run, compare, size, check or doctor"),
     (["report", "/nowhere"], 2, r"ebb: /nowhere: No such file or directory"),
     (["report", "/"], 2, r"ebb: /: Is a directory"),
     (["report", "/dev/null"], 2, r"ebb: /dev/null:1:0: no JSON: .*"),
