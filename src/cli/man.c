@@ -38,6 +38,12 @@ static const struct page_block profile_page[] = {
 #undef EBB_PAGE_profile
 };
 
+static const struct page_block compare_page[] = {
+#define EBB_PAGE_compare(kind, head, text) {BLOCK_##kind, head, text},
+#include "cli/pages.def"
+#undef EBB_PAGE_compare
+};
+
 static const struct page_block check_page[] = {
 #define EBB_PAGE_check(kind, head, text) {BLOCK_##kind, head, text},
 #include "cli/pages.def"
@@ -57,7 +63,7 @@ static const struct page_block env_page[] = {
 };
 
 /* When what the pages say changed last. */
-#define PAGE_DATE "2026-11-30"
+#define PAGE_DATE "2026-12-01"
 /* mandoc's lint asks for lines of at most 80 bytes. */
 #define WRAP 72
 

@@ -31,6 +31,13 @@ static const struct flag profile_flags[] = {
 #undef EBB_FLAG_profile
 };
 
+static const struct flag compare_flags[] = {
+#define EBB_FLAG_compare(id, name, kind, value, preset, help, more) \
+	FLAG_ROW(compare_options, id, name, kind, value, preset, help, more)
+#include "cli/flags.def"
+#undef EBB_FLAG_compare
+};
+
 static const struct flag check_flags[] = {
 #define EBB_FLAG_check(id, name, kind, value, preset, help, more) \
 	FLAG_ROW(check_options, id, name, kind, value, preset, help, more)

@@ -45,6 +45,12 @@ struct profile_options {
 #undef EBB_FLAG_profile
 };
 
+struct compare_options {
+#define EBB_FLAG_compare(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
+#include "cli/flags.def"
+#undef EBB_FLAG_compare
+};
+
 struct check_options {
 #define EBB_FLAG_check(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
 #include "cli/flags.def"

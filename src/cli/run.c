@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/ready.h"
 #include "lab/experiment.h"
 #include "lab/workscan.h"
 #include "report/run_json.h"
@@ -25,25 +26,6 @@ static void show_progress(void *context, const char *line)
 	fprintf(stderr, "%sebb: %s%s\n", listener->style.dim, line, listener->style.off);
 }
 
-static int choose_ready(const struct run_options *options, struct ready *ret_ready, char *message)
-{
-	int given = (options->ready_tcp != NULL) + (options->ready_http != NULL) + (options->ready_log != NULL);
-
-	if (given > 1) {
-		snprintf(message, LAB_MESSAGE,
-			 "--ready-tcp, --ready-http and --ready-log exclude each other: give one");
-		return -EINVAL;
-	}
-	if (options->ready_tcp)
-		return ebbi_ready_parse(READY_TCP, options->ready_tcp, ret_ready, message);
-	if (options->ready_http)
-		return ebbi_ready_parse(READY_HTTP, options->ready_http, ret_ready, message);
-	if (options->ready_log)
-		return ebbi_ready_parse(READY_LOG, options->ready_log, ret_ready, message);
-	*ret_ready = (struct ready){.kind = READY_IDLE};
-	return 0;
-}
-
 /* 0, or the exit code after a line on stderr. */
 static int make_plan(const struct run_options *options, char **command)
 {
@@ -58,7 +40,7 @@ static int make_plan(const struct run_options *options, char **command)
 		ebbi_cli_complain("--work is read from the output of the load: give --load as well");
 		return EXIT_USAGE;
 	}
-	error = choose_ready(options, &plan.ready, message);
+	error = ebbi_cli_ready(options->ready_tcp, options->ready_http, options->ready_log, &plan.ready, message);
 	if (error == 0 && options->work)
 		error = ebbi_workscan_check(options->work, message);
 	if (error == 0)

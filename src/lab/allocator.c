@@ -202,6 +202,11 @@ int ebbi_allocator_find(const char *name, struct allocator *ret_allocator, char 
 	return unknown_name(name, ret_message);
 }
 
+const char *ebbi_allocator_name(size_t index)
+{
+	return index < KNOWN_COUNT ? known_allocators[index].name : NULL;
+}
+
 int ebbi_environment_set(struct environment *environment, const char *name, const char *value)
 {
 	size_t i = environment->count;

@@ -177,6 +177,23 @@ int ebbi_trial_run(struct trials *trials, const struct experiment_plan *plan, st
 	return error;
 }
 
+int ebbi_trials_helper(struct trials *trials, void (*function)(void *context), void *context)
+{
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		sigprocmask(SIG_SETMASK, &trials->old_mask, NULL);
+		function(context);
+		_exit(0);
+	}
+	return wait_for(trials, child);
+}
+
 void ebbi_trial_rest(struct trial *trial)
 {
 	madvise(trial, sizeof(*trial), MADV_DONTNEED);

@@ -47,6 +47,12 @@ int ebbi_trials_stopped(struct trials *trials);
 int ebbi_trial_run(struct trials *trials, const struct experiment_plan *plan, struct trial **ret_trial,
 		   char *ret_message, int *ret_exit);
 
+/*
+ * Between two runs: `function` in a process of its own, with the command's signal mask; the status as wait(2) gives it, or
+ * negative errno. A signal that wants the end of all is passed on to it.
+ */
+int ebbi_trials_helper(struct trials *trials, void (*function)(void *context), void *context);
+
 /* Gives back the memory that reading the result took here; it can be read again. */
 void ebbi_trial_rest(struct trial *trial);
 

@@ -17,6 +17,9 @@
 #define EFFECT_WIDTH 8
 /* Memory that was given up and still counts is worth a row from here on. */
 #define LAZYFREE_LEAST 1048576.0
+/* More than ten times as much is a factor and no percentage. */
+#define FACTOR_LEAST 10
+#define COUNTS_BYTES 2048
 
 struct view {
 	FILE *stream;
@@ -64,10 +67,14 @@ static void change_cells(const struct view *view, enum figure figure, const stru
 	const struct series *a = &view->base->series[figure], *b = &group->series[figure];
 	struct effect effect = ebbi_effect(a, b);
 	char change[FORMAT_BYTES], shift[FORMAT_BYTES];
+	double from = ebbi_series_median(a), to = ebbi_series_median(b);
 	bool better = (effect.delta < 0) != ebbi_figures[figure].more_is_better;
 	const char *colour = !ebbi_series_apart(a, b) ? "" : better ? view->style->good : view->style->warn;
 
-	ebbi_format_change(change, ebbi_series_median(b), ebbi_series_median(a));
+	if (from > 0 && to >= FACTOR_LEAST * from)
+		snprintf(change, sizeof(change), "x %.*f", to < 100 * from ? 1 : 0, to / from);
+	else
+		ebbi_format_change(change, to, from);
 	fprintf(view->stream, "%s%*s%s%s%*s%*s%.2f%s", colour, CHANGE_WIDTH, change, colour[0] ? view->style->off : "",
 		view->style->dim, SHIFT_WIDTH, ebbi_figure_shift(shift, figure, effect.shift, view->exact),
 		EFFECT_WIDTH - 4,
@@ -141,31 +148,6 @@ static void head(const struct view *view)
 	fprintf(view->stream, "%s\n", view->style->off);
 }
 
-/* "5 runs of glibc, 5 of ebb (1 failed)" */
-static void counts(const struct view *view)
-{
-	bool first = true;
-
-	fprintf(view->stream, "%s", view->style->dim);
-	for (size_t i = 0; i < view->comparison->group_count; i++) {
-		const struct group *group = in_view(view, i);
-
-		if (!group)
-			continue;
-		fprintf(view->stream, "%s%zu%s of %s", first ? "" : ", ", group->runs,
-			!first             ? ""
-			: group->runs == 1 ? " run"
-					   : " runs",
-			group->label);
-		if (group->failed > 0)
-			fprintf(view->stream, " (and %zu failed)", group->failed);
-		first = false;
-	}
-	if (view->several)
-		fprintf(view->stream, "; change, shift and effect are against %s", view->base->label);
-	fprintf(view->stream, "%s\n", view->style->off);
-}
-
 /* Words in lines of 80 characters; `column` is where the first one comes, `indent` where the others do. */
 static void wrapped(FILE *stream, const char *text, size_t column, size_t indent)
 {
@@ -186,6 +168,52 @@ static void wrapped(FILE *stream, const char *text, size_t column, size_t indent
 		text += strspn(text, " ");
 	}
 	fputc('\n', stream);
+}
+
+/* Whether all in view have the same number of runs, and none failed. */
+static bool all_alike(const struct view *view)
+{
+	for (size_t i = 0; i < view->comparison->group_count; i++) {
+		const struct group *group = in_view(view, i);
+
+		if (group && (group->runs != view->base->runs || group->failed > 0))
+			return false;
+	}
+	return true;
+}
+
+/* "5 runs each of glibc, ebb" or "5 runs of glibc, 4 of ebb (and 1 failed)" */
+static void counts(const struct view *view)
+{
+	char text[COUNTS_BYTES];
+	bool alike = all_alike(view), first = true;
+	size_t length = 0;
+
+	for (size_t i = 0; i < view->comparison->group_count && length < sizeof(text); i++) {
+		const struct group *group = in_view(view, i);
+
+		if (!group)
+			continue;
+		if (alike && !first)
+			length += (size_t)snprintf(text + length, sizeof(text) - length, ", %s", group->label);
+		else
+			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%zu%s%s of %s",
+						   first ? "" : ", ", group->runs,
+						   !first             ? ""
+						   : group->runs == 1 ? " run"
+								      : " runs",
+						   alike && view->several ? " each" : "", group->label);
+		if (group->failed > 0 && length < sizeof(text))
+			length += (size_t)snprintf(text + length, sizeof(text) - length, " (and %zu failed)",
+						   group->failed);
+		first = false;
+	}
+	if (view->several && length < sizeof(text))
+		snprintf(text + length, sizeof(text) - length, "; change, shift and effect are against %s",
+			 view->base->label);
+	fputs(view->style->dim, view->stream);
+	wrapped(view->stream, text, view->generation[0] ? strlen(view->generation) + 2 : 0, 0);
+	fputs(view->style->off, view->stream);
 }
 
 static void conclusions(const struct view *view)

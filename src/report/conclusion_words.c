@@ -7,6 +7,8 @@
 #include "report/figure.h"
 #include "report/format.h"
 
+#define SHARE_SHOWN 0.05
+
 const char *ebbi_word_compared(enum compared_phase phase)
 {
 	static const char *const words[] = {[COMPARED_BOOT] = "boot",
@@ -95,10 +97,11 @@ static void say_same(struct sentence *sentence, const struct phase_verdict *verd
 {
 	char units[FORMAT_BYTES];
 
-	if (by_allocator(verdict) && !verdict->next)
-		say(sentence, "the allocator makes no difference (%.1f %%)", verdict->share * 100);
-	else
-		say(sentence, "no difference (%.1f %%)", verdict->share * 100);
+	say(sentence, "%s",
+	    by_allocator(verdict) && !verdict->next ? "the allocator makes no difference" : "no difference");
+	/* A large share of next to nothing is nothing. */
+	if (verdict->share < SHARE_SHOWN)
+		say(sentence, " (%.1f %%)", verdict->share * 100);
 	say(sentence, ": ");
 	say_tied(sentence, verdict);
 	say(sentence, " are within %s%s", ebbi_figure_format(units, verdict->figure, verdict->units, exact),

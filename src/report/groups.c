@@ -114,7 +114,7 @@ static int add(struct comparison *comparison, const struct saved_run *run, const
 	}
 	group = group_for(comparison, run);
 	if (!group || group->runs == SERIES_MAX)
-		return wrong(ret_message, path, "too many labels (16) or runs of one label (256)");
+		return wrong(ret_message, path, "too many labels (32) or runs of one label (256)");
 	error = check_build(comparison, group, run, path, ret_message);
 	if (error == 0)
 		add_figures(comparison, group, run);
@@ -150,7 +150,7 @@ int ebbi_comparison_take_run(struct comparison *comparison, const json_t *root, 
 		return error;
 	group = group_for(comparison, &run);
 	if (!group)
-		return wrong(ret_message, path, "too many labels (16)");
+		return wrong(ret_message, path, "too many labels (32)");
 	error = ebbi_saved_run(root, path, &run, ret_message);
 	if (error == -EXDEV)
 		group->failed++;

@@ -11,7 +11,7 @@
 #include "report/saved.h"
 #include "report/series.h"
 
-#define COMPARISON_GROUPS 16
+#define COMPARISON_GROUPS 32
 #define COMPARISON_PROBLEMS 8
 
 /* Runs of one label and one generation: figures of two generations are never put together. */

@@ -161,8 +161,11 @@ static int check_sound(const json_t *root, const char *path, char *ret_message)
 		return -EXDEV;
 	}
 	if (preload && strcmp(preload, "missed") == 0) {
-		snprintf(ret_message, SAVED_MESSAGE, "%.400s: the allocator was not in the command: see its notes",
-			 path);
+		const char *reason = json_string_value(json_object_get(allocator, "preload_reason"));
+
+		snprintf(ret_message, SAVED_MESSAGE,
+			 "%.400s: the allocator was not in the command (%.40s): see its notes", path,
+			 reason ? reason : "unexplained");
 		return -EXDEV;
 	}
 	return 0;

@@ -191,7 +191,10 @@ def json_every_key_is_documented():
     check(not missing, f"not in docs/result-format.md: {missing}")
     with temporary() as directory:
         report = document(expect(ebb("report", "--json", *six(directory)), code=0))
-        missing = sorted({key for key in keys_of(report) if f"`{key}`" not in text})
+        compare = document(ebb("compare", "--json", "--runs", "1", "--allocators", "glibc,ebb", "--", "true"))
+        for key in "runs", "variants":
+            del compare[key]
+        missing = sorted({key for part in (report, compare) for key in keys_of(part) if f"`{key}`" not in text})
         check(not missing, f"not in docs/result-format.md: {missing}")
 
 
@@ -248,7 +251,7 @@ def six(directory):
 def report_side_by_side():
     with temporary() as directory:
         outcome = expect(ebb("report", *six(directory)), code=0, err_lines=0)
-        expect(outcome, out=r"^3 runs of glibc, 3 of ebb; change, shift and effect are against glibc$")
+        expect(outcome, out=r"^3 runs each of glibc, ebb; change, shift and effect are against glibc$")
         expect(outcome, out=r"^ +median +min \.\. max +change +shift +effect$")
         expect(outcome, out=r"^  peak +glibc +281\.0 MiB +280\.0 \.\. 290\.0$")
         expect(outcome, out=r"^ +ebb +141\.0 MiB +139\.0 \.\. 144\.0 +-50 % +-14\d\.0 MiB +-1\.00$")
@@ -328,7 +331,7 @@ def report_of_real_runs():
         for label in "a", "b":
             expect(ebb("run", *GLIBC, "--label", label, "--rest", "1s", "--load", "true", "--save",
                        f"{directory}/{label}.json", "--", "sleep", "30"), code=0)
-        expect(ebb("report", f"{directory}/a.json", f"{directory}/b.json"), code=0, out=r"^1 run of a, 1 of b; ")
+        expect(ebb("report", f"{directory}/a.json", f"{directory}/b.json"), code=0, out=r"^1 run each of a, b; ")
 
 
 def report_refuses():

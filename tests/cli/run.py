@@ -11,7 +11,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import lib  # noqa: E402
 
 MODULES = ["cases_arguments", "cases_measuring", "cases_processes", "cases_results", "cases_terminal",
-           "cases_profile", "cases_watch", "cases_check", "cases_env", "cases_page"]
+           "cases_profile", "cases_watch", "cases_compare",
+           "cases_check", "cases_env", "cases_page"]
 
 
 def cases(groups):
@@ -24,7 +25,8 @@ def cases(groups):
 
 def main():
     groups = sys.argv[1:] or ["usage", "help", "short", "peak", "ready", "load", "tree", "signals", "preload",
-                              "output", "save", "json", "report", "terminal", "cost", "profile", "watch", "promises", "env", "page"]
+                              "output", "save", "json", "report", "terminal", "cost", "profile", "watch",
+                              "compare", "promises", "env", "page"]
     passed = failed = 0
     for name, case in cases(groups):
         try:
