@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,11 @@
 #define MAX_SECTIONS 4096
 #define MAX_SYMBOLS (1u << 20)
 #define MAX_NOTE_BYTES 4096
+#define MAX_LISTED (4u << 20)
+#define MAX_NAMES (64u << 20)
+#define MAX_DATA (64u << 20)
+#define PIECE_BYTES (1u << 20)
+#define OVERLAP 64
 
 static int read_at(const struct elf_reader *reader, uint64_t offset, void *ret_bytes, size_t size)
 {
@@ -208,23 +214,139 @@ static int search_table(const struct elf_reader *reader, const Elf64_Ehdr *heade
 	return -ENOENT;
 }
 
-int ebbi_elf_symbol(const struct elf_reader *reader, const char *name, struct elf_symbol *ret_symbol)
+/* The header of a file with sections that make sense. */
+static int read_sections_header(const struct elf_reader *reader, Elf64_Ehdr *ret_header)
 {
-	Elf64_Ehdr header;
 	bool is_64;
-	int error = read_header(reader, &header, &is_64);
+	int error = read_header(reader, ret_header, &is_64);
 
 	if (error != 0)
 		return error;
 	if (!is_64)
 		return -ENOEXEC;
-	if (header.e_shnum > MAX_SECTIONS || header.e_shentsize != sizeof(Elf64_Shdr))
-		return -EINVAL;
+	return ret_header->e_shnum > MAX_SECTIONS || ret_header->e_shentsize != sizeof(Elf64_Shdr) ? -EINVAL : 0;
+}
+
+int ebbi_elf_symbol(const struct elf_reader *reader, const char *name, struct elf_symbol *ret_symbol)
+{
+	Elf64_Ehdr header;
+	int error = read_sections_header(reader, &header);
+
+	if (error != 0)
+		return error;
 	error = search_table(reader, &header, SHT_DYNSYM, name, ret_symbol);
 	/* The symbols for debuggers, when the file still has them: a program linked with libebb.a. */
 	if (error == -ENOENT)
 		error = search_table(reader, &header, SHT_SYMTAB, name, ret_symbol);
 	return error;
+}
+
+/* --- Everything in it ------------------------------------------------------------------------ */
+
+static int each_of_table(const struct elf_reader *reader, const Elf64_Shdr *symbols, const char *names,
+			 uint64_t names_size, ebbi_elf_symbol_fn *each, void *context)
+{
+	Elf64_Sym batch[512];
+	uint64_t count = symbols->sh_size / sizeof(batch[0]);
+	int result = 0;
+
+	for (uint64_t at = 0; at < count && result == 0; at += 512) {
+		uint64_t batch_count = count - at < 512 ? count - at : 512, offset;
+
+		if (__builtin_add_overflow(symbols->sh_offset, at * sizeof(batch[0]), &offset))
+			return -EINVAL;
+		result = read_at(reader, offset, batch, batch_count * sizeof(batch[0]));
+		for (uint64_t i = 0; i < batch_count && result == 0; i++) {
+			if (batch[i].st_shndx != SHN_UNDEF && batch[i].st_name < names_size)
+				result = each(context, names + batch[i].st_name, symbols->sh_type == SHT_DYNSYM);
+		}
+	}
+	return result;
+}
+
+static int each_of_section(const struct elf_reader *reader, const Elf64_Ehdr *header, const Elf64_Shdr *symbols,
+			   ebbi_elf_symbol_fn *each, void *context, bool *ret_all)
+{
+	Elf64_Shdr strings;
+	char *names;
+	int result = read_section(reader, header, symbols->sh_link, &strings);
+
+	if (result != 0)
+		return result;
+	if (strings.sh_size > MAX_NAMES || symbols->sh_size / sizeof(Elf64_Sym) > MAX_LISTED) {
+		*ret_all = false;
+		return 0;
+	}
+	names = malloc(strings.sh_size + 1);
+	if (!names)
+		return -ENOMEM;
+	result = read_at(reader, strings.sh_offset, names, strings.sh_size);
+	names[strings.sh_size] = 0;
+	if (result == 0)
+		result = each_of_table(reader, symbols, names, strings.sh_size, each, context);
+	free(names);
+	return result;
+}
+
+int ebbi_elf_each_symbol(const struct elf_reader *reader, ebbi_elf_symbol_fn *each, void *context, bool *ret_all)
+{
+	static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
+	Elf64_Ehdr header;
+	int result = read_sections_header(reader, &header);
+
+	*ret_all = true;
+	for (size_t i = 0; i < 2 && result == 0; i++) {
+		for (unsigned at = 0; at < header.e_shnum && result == 0; at++) {
+			Elf64_Shdr symbols;
+
+			result = read_section(reader, &header, at, &symbols);
+			if (result != 0 || symbols.sh_type != types[i])
+				continue;
+			result = each_of_section(reader, &header, &symbols, each, context, ret_all);
+			break;
+		}
+	}
+	return result;
+}
+
+static int each_piece(const struct elf_reader *reader, const Elf64_Shdr *section, char *buffer, uint64_t most,
+		      ebbi_elf_data_fn *each, void *context)
+{
+	uint64_t size = section->sh_size < most ? section->sh_size : most;
+	int result = 0;
+
+	for (uint64_t at = 0; at < size && result == 0; at += PIECE_BYTES - OVERLAP) {
+		size_t piece = size - at < PIECE_BYTES ? (size_t)(size - at) : PIECE_BYTES;
+		uint64_t offset;
+
+		if (__builtin_add_overflow(section->sh_offset, at, &offset))
+			return -EINVAL;
+		result = read_at(reader, offset, buffer, piece);
+		if (result == 0)
+			result = each(context, buffer, piece);
+	}
+	return result;
+}
+
+int ebbi_elf_each_data(const struct elf_reader *reader, ebbi_elf_data_fn *each, void *context)
+{
+	Elf64_Ehdr header;
+	uint64_t left = MAX_DATA;
+	char *buffer = malloc(PIECE_BYTES);
+	int result = buffer ? read_sections_header(reader, &header) : -ENOMEM;
+
+	for (unsigned at = 0; result == 0 && at < header.e_shnum && left > 0; at++) {
+		Elf64_Shdr section;
+
+		result = read_section(reader, &header, at, &section);
+		if (result != 0 || section.sh_type != SHT_PROGBITS ||
+		    (section.sh_flags & (SHF_ALLOC | SHF_EXECINSTR)) != SHF_ALLOC)
+			continue;
+		result = each_piece(reader, &section, buffer, left, each, context);
+		left -= section.sh_size < left ? section.sh_size : left;
+	}
+	free(buffer);
+	return result;
 }
 
 int ebbi_elf_read_path(const char *path, struct elf_info *ret_info)
