@@ -8,6 +8,8 @@
 #include "observe/text.h"
 
 #define SOURCE "ledger.json"
+/* As real numbers, integers beyond 2^63 are none that end the reading; up to 8 PiB they are exact. */
+#define LOAD_FLAGS (JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL)
 
 static const char *const tried_words[TRIED_COUNT] = {
 	[TRIED_TRIM] = "trim",           [TRIED_RELEASE] = "release",     [TRIED_ENVIRONMENT] = "environment",
@@ -38,12 +40,9 @@ static int figure(const json_t *object, const char *group, const char *key, uint
 		*ret_value = json_is_true(value);
 		return 1;
 	}
-	if (json_is_integer(value) && json_integer_value(value) >= 0) {
-		*ret_value = (uint64_t)json_integer_value(value);
-		return 1;
-	}
-	if (json_is_real(value) && json_real_value(value) >= 0 && json_real_value(value) < 9.2e18) {
-		*ret_value = (uint64_t)json_real_value(value);
+	/* Some tools report numbers that wrapped around: they are no reason to refuse the rest, but a finding. */
+	if (json_is_real(value) && json_real_value(value) >= 0) {
+		*ret_value = json_real_value(value) < 1.8e19 ? (uint64_t)json_real_value(value) : UINT64_MAX;
 		return 1;
 	}
 	return refuse(message, group, key, "write a number of 0 or more, or true or false");
@@ -222,7 +221,7 @@ static int read_document(struct facts *facts, const json_t *document, char *mess
 int ebbi_facts_from_ledger(struct facts *facts, const char *bytes, size_t length, char *ret_message)
 {
 	json_error_t where;
-	json_t *document = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &where);
+	json_t *document = json_loadb(bytes, length, LOAD_FLAGS, &where);
 	int error;
 
 	if (!document) {

@@ -94,12 +94,14 @@ static void by_sum(const struct facts *facts, struct verdict *verdict)
 				    rss > peak ? (double)(rss - peak) * 100 / (double)peak : 0.0);
 		snprintf(finding->note, sizeof(finding->note), "fragmentation is at most what RSS is above the peak");
 	} else if (covers) {
-		snprintf(
-			says, sizeof(says),
-			"%s of RSS are not live in the program: kept by the allocator, whether pinned or not cannot be told",
-			ebbi_amount(amount, held));
+		snprintf(says, sizeof(says), "%s of RSS are not live in the program: kept by the allocator%s",
+			 ebbi_amount(amount, held),
+			 ebbi_fact(facts, FACT_LIVE) > 0 ? ", whether pinned or not cannot be told" : "");
 		finding = ebbi_find(verdict, CODE_ALLOC_RETAINED, held, false, "%s", says);
 		RESTS_ON(facts, finding, FACT_RSS, FACT_LIVE);
+		/* Nothing lives that could pin a page. */
+		if (ebbi_fact(facts, FACT_LIVE) == 0)
+			return;
 		finding = ebbi_find(verdict, CODE_ALLOC_FRAGMENTED, held, false, "%s", says);
 	} else {
 		finding = ebbi_find(verdict, CODE_ALLOC_RETAINED, held, false,
@@ -143,6 +145,31 @@ static void second(const struct facts *facts, struct verdict *verdict)
 	RESTS_ON(facts, finding, FACT_RSS_ANON, FACT_CG_ANON, FACT_LIVE, FACT_HELD, FACT_LEDGER);
 }
 
+/*
+ * All that the one known allocator ever took, with the stacks, is less than half of the anonymous memory: what grew is past it,
+ * whoever that is.
+ */
+static void past_it(const struct facts *facts, struct verdict *verdict)
+{
+	uint64_t took = ebbi_fact(facts, FACT_SYSTEM), anon = ebbi_fact(facts, FACT_ANON), named;
+	char amount[AMOUNT_BYTES], of[AMOUNT_BYTES], own[AMOUNT_BYTES];
+	struct finding *finding;
+
+	took = took > ebbi_fact(facts, FACT_RESIDENT) ? took : ebbi_fact(facts, FACT_RESIDENT);
+	named = took + ebbi_fact(facts, FACT_STACKS);
+	if (took == 0 || named < took || named >= anon || ebbi_found(verdict, CODE_SECOND_ALLOCATOR) ||
+	    ebbi_found(verdict, CODE_STACKS) || anon - named < 64 * MIB || !ebbi_share(anon - named, anon, 50))
+		return;
+	finding = ebbi_find(verdict, CODE_SECOND_ALLOCATOR, anon - named, false,
+			    "%s has %s from the kernel: %s of %s anonymous memory were taken past it",
+			    facts->allocator[0] ? facts->allocator : "the allocator", ebbi_amount(own, took),
+			    ebbi_amount(amount, anon - named), ebbi_amount(of, anon));
+	snprintf(
+		verdict->next, sizeof(verdict->next),
+		"smaps, and the allocators' names among the symbols: another malloc, or mappings of the program's own");
+	RESTS_ON(facts, finding, FACT_SYSTEM, FACT_RESIDENT, FACT_RSS_ANON, FACT_CG_ANON, FACT_RSS, FACT_STACKS);
+}
+
 void ebbi_rules_allocator(const struct facts *facts, struct verdict *verdict)
 {
 	bool by_trying = ebbi_found(verdict, CODE_ALLOC_RETAINED) || ebbi_found(verdict, CODE_ALLOC_FRAGMENTED) ||
@@ -151,6 +178,7 @@ void ebbi_rules_allocator(const struct facts *facts, struct verdict *verdict)
 	if (!by_trying)
 		by_pages(facts, verdict);
 	second(facts, verdict);
+	past_it(facts, verdict);
 	if (!by_trying && !ebbi_found(verdict, CODE_ALLOC_RETAINED) && !ebbi_found(verdict, CODE_ALLOC_FRAGMENTED) &&
 	    !ebbi_found(verdict, CODE_INSTRUMENT) && !ebbi_known(facts, FACT_RETURNABLE))
 		by_sum(facts, verdict);

@@ -93,17 +93,23 @@ static void inherited(const struct facts *facts, struct verdict *verdict)
 static void drifted(const struct facts *facts, struct verdict *verdict)
 {
 	uint64_t most = ebbi_fact(facts, FACT_HWM), tracked = ebbi_fact(facts, FACT_TRACKED);
+	bool known = ebbi_known(facts, FACT_HWM);
 	char amount[AMOUNT_BYTES], peak[AMOUNT_BYTES];
 	struct finding *finding;
 
 	if (most < ebbi_fact(facts, FACT_RSS))
 		most = ebbi_fact(facts, FACT_RSS);
-	if (!ebbi_known(facts, FACT_TRACKED) || !ebbi_known(facts, FACT_HWM) || ebbi_fact(facts, FACT_SWAP) > 0 ||
-	    tracked < most + most / 4 || tracked - most < 64 * MIB)
+	/* Without a peak: a ledger may be of addresses that were never touched, but hardly half of it. */
+	if (!ebbi_known(facts, FACT_TRACKED) || most == 0 || ebbi_fact(facts, FACT_SWAP) > 0 ||
+	    tracked < (known ? most + most / 4 : 2 * most) || tracked - most < 64 * MIB)
 		return;
-	finding = ebbi_find(verdict, CODE_INSTRUMENT, tracked - most, true,
-			    "the ledger says %s, and the process never had more than %s: the ledger drifts",
+	finding = ebbi_find(verdict, CODE_INSTRUMENT, tracked - most, known,
+			    known ? "the ledger says %s, and the process never had more than %s: the ledger drifts"
+				  : "the ledger says %s, and %s are resident: it counts what is no memory",
 			    ebbi_amount(amount, tracked), ebbi_amount(peak, most));
+	if (!known)
+		snprintf(verdict->next, sizeof(verdict->next),
+			 "VmHWM and VmSwap in /proc/PID/status: did it ever have as much?");
 	ebbi_rests_on(facts, finding, FACT_TRACKED);
 	ebbi_rests_on(facts, finding, FACT_HWM);
 	ebbi_rests_on(facts, finding, FACT_RSS);

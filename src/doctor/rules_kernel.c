@@ -34,6 +34,9 @@ static void share(const struct facts *facts, struct verdict *verdict, const stru
 		ebbi_rests_on(facts, finding, FACT_CG_ACTIVE);
 		ebbi_rests_on(facts, finding, FACT_CG_FILE_DIRTY);
 	}
+	if (kind->code == CODE_LAZYFREE)
+		snprintf(finding->note, sizeof(finding->note), "without it RSS is %s",
+			 ebbi_amount(amount, whole > part ? whole - part : 0));
 	if (kind->code == CODE_SOCK || kind->code == CODE_KERNEL_SLAB)
 		ebbi_rests_on(facts, finding, FACT_CG_LIMIT);
 }
@@ -60,8 +63,8 @@ static void data_files(const struct facts *facts, struct verdict *verdict)
 	uint64_t data = ebbi_fact(facts, FACT_FILE_DATA), rss = ebbi_fact(facts, FACT_RSS);
 	uint64_t file = ebbi_fact(facts, FACT_RSS_FILE), objects = ebbi_fact(facts, FACT_OBJECTS);
 	bool by_mapping = data >= HELD_FLOOR && ebbi_share(data, rss, 25);
-	/* Nobody's binary and libraries are as large. */
-	bool by_size = file >= 512 * MIB && ebbi_share(file, rss, 50);
+	/* Few binaries with their libraries are as large: likely, and smaps would tell. */
+	bool by_size = file >= 192 * MIB && ebbi_share(file, rss, 50);
 	char amount[AMOUNT_BYTES], dirty[AMOUNT_BYTES], own[AMOUNT_BYTES];
 	struct finding *finding;
 
@@ -107,6 +110,37 @@ static void stacks(const struct facts *facts, struct verdict *verdict)
 	ebbi_rests_on(facts, finding, FACT_RSS);
 }
 
+/* Where nearly all is live or named, huge pages are only what it lies on. */
+static bool explained(const struct facts *facts, uint64_t anon)
+{
+	uint64_t live = ebbi_fact(facts, FACT_LIVE), named = ebbi_fact(facts, FACT_LEDGER);
+
+	return ebbi_share(live > named ? live : named, anon, 75);
+}
+
+/*
+ * Of very many threads, what each costs is all that is known. With huge pages everywhere a stack of a MiB or two is resident
+ * as a whole; without, none is as large, and it is something else.
+ */
+static void stacks_by_count(const struct facts *facts, struct verdict *verdict)
+{
+	uint64_t threads = ebbi_fact(facts, FACT_THREADS), rss = ebbi_fact(facts, FACT_RSS);
+	char one[AMOUNT_BYTES];
+	struct finding *finding;
+
+	if (threads < 512 || !ebbi_fact(facts, FACT_THP_ALWAYS) || ebbi_found(verdict, CODE_STACKS) ||
+	    ebbi_known(facts, FACT_STACKS) || rss / threads < MIB / 2 || rss / threads > 8 * MIB)
+		return;
+	if (ebbi_share(ebbi_fact(facts, FACT_LIVE), rss, 50) || ebbi_share(ebbi_fact(facts, FACT_LEDGER), rss, 50))
+		return;
+	finding = ebbi_find(verdict, CODE_STACKS, rss, false,
+			    "%llu threads, and %s of RSS a thread, with huge pages set to always",
+			    (unsigned long long)threads, ebbi_amount(one, rss / threads));
+	ebbi_rests_on(facts, finding, FACT_THREADS);
+	ebbi_rests_on(facts, finding, FACT_RSS);
+	ebbi_rests_on(facts, finding, FACT_THP_ALWAYS);
+}
+
 static void huge_pages(const struct facts *facts, struct verdict *verdict)
 {
 	uint64_t huge = ebbi_fact(facts, FACT_ANON_HUGE), anon = ebbi_fact(facts, FACT_ANON);
@@ -114,15 +148,16 @@ static void huge_pages(const struct facts *facts, struct verdict *verdict)
 	char amount[AMOUNT_BYTES];
 	struct finding *finding = NULL;
 
-	if (ebbi_known(facts, FACT_ANON) && huge >= 64 * MIB && ebbi_share(huge, anon, 25)) {
+	if (ebbi_known(facts, FACT_ANON) && huge >= 64 * MIB && ebbi_share(huge, anon, 25) && !explained(facts, anon)) {
 		/* That they are huge does not say that nobody touched them. */
-		finding = ebbi_find(verdict, CODE_THP, huge / 8, false,
+		finding = ebbi_find(verdict, CODE_THP, 0, false,
 				    "%s in huge pages: up to a huge page of each touched spot is resident",
 				    ebbi_amount(amount, huge));
 		ebbi_rests_on(facts, finding, FACT_ANON_HUGE);
 		ebbi_rests_on(facts, finding, FACT_RSS_ANON);
-	} else if (ebbi_fact(facts, FACT_THP_ALWAYS) && ebbi_found(verdict, CODE_STACKS) && each >= MIB) {
-		finding = ebbi_find(verdict, CODE_THP, ebbi_fact(facts, FACT_RSS) / 2, false,
+	} else if (ebbi_fact(facts, FACT_THP_ALWAYS) && ebbi_found(verdict, CODE_STACKS) &&
+		   (each >= MIB || !ebbi_known(facts, FACT_STACK_EACH))) {
+		finding = ebbi_find(verdict, CODE_THP, 0, false,
 				    "huge pages are set to always: a stack that is touched once is resident whole");
 		ebbi_rests_on(facts, finding, FACT_STACK_EACH);
 	}
@@ -201,8 +236,12 @@ static void group_cap(const struct facts *facts, struct verdict *verdict)
 	char bound[AMOUNT_BYTES], least[AMOUNT_BYTES];
 	struct finding *finding;
 
-	if (!ebbi_known(facts, FACT_CG_LIMIT) || live == 0 || floor < live || !ebbi_share(floor, limit, 97) ||
-	    live > ebbi_fact(facts, FACT_RSS))
+	/* Live addresses that were never touched need no memory; a group that kills has no room left for anything else. */
+	bool resident = live <= ebbi_fact(facts, FACT_ANON) || live <= ebbi_fact(facts, FACT_RSS);
+	unsigned most = ebbi_fact(facts, FACT_CG_KILLS) > 0 || ebbi_fact(facts, FACT_KILLED) > 0 ? 90 : 97;
+
+	if (!ebbi_known(facts, FACT_CG_LIMIT) || live == 0 || floor < live || !ebbi_share(floor, limit, most) ||
+	    !resident)
 		return;
 	finding = ebbi_find(verdict, CODE_CAP_BELOW_FLOOR, floor, true, "a limit of %s, and %s are live",
 			    ebbi_amount(bound, limit), ebbi_amount(least, floor));
@@ -218,6 +257,7 @@ void ebbi_rules_kernel(const struct facts *facts, struct verdict *verdict)
 	note_working_set(facts, verdict);
 	data_files(facts, verdict);
 	stacks(facts, verdict);
+	stacks_by_count(facts, verdict);
 	huge_pages(facts, verdict);
 	shared_twice(facts, verdict);
 	copied(facts, verdict);

@@ -1,7 +1,10 @@
 /* Where memory is that nobody freed; and what is said when nothing is found. */
 #include <stdio.h>
+#include <string.h>
 
 #include "doctor/rules.h"
+
+#define GROWS "it grows still"
 
 /* The last third of the time, in which a plateau is told from growth. */
 static const char *course(const struct facts *facts)
@@ -19,7 +22,7 @@ static const char *course(const struct facts *facts)
 	}
 	if (before == 0 || last == 0)
 		return "";
-	return ebbi_share(last, before, 105) ? "it grows still" : "it has come to a plateau";
+	return ebbi_share(last, before, 105) ? GROWS : "it has come to a plateau";
 }
 
 static uint64_t anonymous(const struct facts *facts)
@@ -27,19 +30,45 @@ static uint64_t anonymous(const struct facts *facts)
 	return ebbi_known(facts, FACT_ANON) ? ebbi_fact(facts, FACT_ANON) : ebbi_fact(facts, FACT_RSS);
 }
 
+/* What grows, if that is much of it; else the largest part; the application's total only where there are no parts. */
+static const struct ledger_entry *entry_to_name(const struct facts *facts, uint64_t named)
+{
+	const struct ledger_entry *best = &facts->ledger[0];
+
+	for (size_t i = 1; i < facts->ledger_count; i++) {
+		const struct ledger_entry *entry = &facts->ledger[i];
+		bool grows = entry->growing && ebbi_share(entry->bytes, named, 25);
+		bool best_grows = best->growing && ebbi_share(best->bytes, named, 25);
+
+		if (best->total != entry->total)
+			best = best->total ? entry : best;
+		else if (grows != best_grows)
+			best = grows ? entry : best;
+		else if (entry->bytes > best->bytes)
+			best = entry;
+	}
+	return best;
+}
+
 static void by_ledger(const struct facts *facts, struct verdict *verdict)
 {
 	uint64_t named = ebbi_fact(facts, FACT_LEDGER), anon = anonymous(facts);
-	const struct ledger_entry *most = NULL;
+	const struct ledger_entry *most;
 	char amount[AMOUNT_BYTES], of[AMOUNT_BYTES], part[AMOUNT_BYTES];
 	struct finding *finding;
 
-	if (anon == 0 || named < HELD_FLOOR || !ebbi_share(named, anon, 50) || ebbi_found(verdict, CODE_INSTRUMENT))
+	if (named < HELD_FLOOR || ebbi_found(verdict, CODE_INSTRUMENT))
 		return;
-	for (size_t i = 0; i < facts->ledger_count; i++) {
-		if (!most || facts->ledger[i].bytes > most->bytes)
-			most = &facts->ledger[i];
+	most = entry_to_name(facts, named);
+	if (anon == 0 && most->growing) {
+		/* What the process has is not known; what grows is. */
+		finding = ebbi_find(verdict, CODE_LIVE_LEDGER, most->bytes, false, "the ledger has %s grow: %s of %s",
+				    most->name, ebbi_amount(part, most->bytes), ebbi_amount(amount, named));
+		ebbi_rests_on(facts, finding, FACT_LEDGER);
+		return;
 	}
+	if (anon == 0 || !ebbi_share(named, anon, 50))
+		return;
 	finding = ebbi_find(verdict, CODE_LIVE_LEDGER, named < anon ? named : anon, true,
 			    "the ledger names %s of %s: most of it is %s (%s)%s", ebbi_amount(amount, named),
 			    ebbi_amount(of, anon), most->name, ebbi_amount(part, most->bytes),
@@ -67,6 +96,31 @@ static void unexplained(const struct facts *facts, struct verdict *verdict)
 	ebbi_rests_on(facts, finding, FACT_RSS);
 }
 
+/* No ledger is there to name anything, and live memory grows at every look. */
+static void growing(const struct facts *facts, struct verdict *verdict)
+{
+	uint64_t first, last;
+	size_t count = facts->moment_count;
+	char before[AMOUNT_BYTES], after[AMOUNT_BYTES];
+	struct finding *finding;
+
+	if (count < 3 || ebbi_known(facts, FACT_LEDGER) || !ebbi_known(facts, FACT_LIVE))
+		return;
+	for (size_t i = 1; i < count; i++) {
+		if (facts->moments[i].live_bytes <= facts->moments[i - 1].live_bytes)
+			return;
+	}
+	first = facts->moments[0].live_bytes;
+	last = facts->moments[count - 1].live_bytes;
+	if (first == 0 || last - first < 64 * MIB || !ebbi_share(last, first, 125) || strcmp(course(facts), GROWS) != 0)
+		return;
+	finding = ebbi_find(verdict, CODE_LIVE_UNEXPLAINED, last - first, false,
+			    "live memory went from %s to %s at every look, and no ledger names it",
+			    ebbi_amount(before, first), ebbi_amount(after, last));
+	ebbi_rests_on(facts, finding, FACT_LIVE);
+	ebbi_rests_on(facts, finding, FACT_RSS);
+}
+
 /* Processes of which none is most of it. */
 static void workers(const struct facts *facts, struct verdict *verdict)
 {
@@ -82,6 +136,9 @@ static void workers(const struct facts *facts, struct verdict *verdict)
 
 		largest = bytes > largest ? bytes : largest;
 	}
+	/* Where shared pages are all there is to it, a mean of them says nothing. */
+	if (!pss && ebbi_found(verdict, CODE_SHARED_TWICE))
+		return;
 	if (facts->process_count < 4 || sum < 128 * MIB || largest > sum / facts->process_count * 3)
 		return;
 	finding = ebbi_find(verdict, CODE_WORKERS, sum, pss, "%zu processes of about %s each: %s in all%s",
@@ -95,13 +152,14 @@ void ebbi_rules_live(const struct facts *facts, struct verdict *verdict)
 {
 	by_ledger(facts, verdict);
 	unexplained(facts, verdict);
+	growing(facts, verdict);
 	workers(facts, verdict);
 }
 
 static void rests_on_all(const struct facts *facts, struct finding *finding)
 {
-	static const enum fact_id ids[] = {FACT_RSS,  FACT_RSS_ANON, FACT_LIVE,     FACT_ACTIVE,
-					   FACT_FREE, FACT_LEDGER,   FACT_CG_USAGE, FACT_VM_SIZE};
+	static const enum fact_id ids[] = {FACT_RSS,    FACT_RSS_ANON, FACT_LIVE,    FACT_ACTIVE, FACT_FREE,
+					   FACT_LEDGER, FACT_CG_USAGE, FACT_VM_SIZE, FACT_CG_ANON};
 
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
 		ebbi_rests_on(facts, finding, ids[i]);

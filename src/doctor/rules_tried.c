@@ -28,7 +28,7 @@ static void rests_on_allocator(const struct facts *facts, struct finding *findin
 }
 
 /* Killed by a limit that the figures of this moment are far below. */
-static void note_early(const struct facts *facts, struct finding *finding)
+static void note_early(const struct facts *facts, struct verdict *verdict, struct finding *finding)
 {
 	uint64_t limit = ebbi_fact(facts, FACT_CG_LIMIT), system = ebbi_fact(facts, FACT_SYSTEM);
 	char bound[AMOUNT_BYTES], now[AMOUNT_BYTES];
@@ -38,6 +38,7 @@ static void note_early(const struct facts *facts, struct finding *finding)
 	snprintf(finding->note, sizeof(finding->note),
 		 "%s in the allocator do not explain a kill at %s: the figures were taken too early",
 		 ebbi_amount(now, system), ebbi_amount(bound, limit));
+	snprintf(verdict->next, sizeof(verdict->next), "the same figures and RSS at the peak, shortly before a kill");
 }
 
 static void trimmed(const struct facts *facts, struct verdict *verdict, const struct intervention *tried)
@@ -63,7 +64,7 @@ static void trimmed(const struct facts *facts, struct verdict *verdict, const st
 		if (!ebbi_known(facts, FACT_RSS))
 			snprintf(finding->note, sizeof(finding->note),
 				 "free in the allocator is address space: how much of it is resident is not known");
-		note_early(facts, finding);
+		note_early(facts, verdict, finding);
 		rests_on_allocator(facts, finding);
 	}
 }
@@ -193,7 +194,7 @@ static void simple(const struct facts *facts, struct verdict *verdict, const str
 			continue;
 		finding = big ? ebbi_find(verdict, kinds[i].code, back, true, "%s: %s", kinds[i].says,
 					  ebbi_amount(amount, back))
-			      : ebbi_find(verdict, kinds[i].code, 0, tried->kind != TRIED_RELEASE, "%s", kinds[i].says);
+			      : ebbi_find(verdict, kinds[i].code, 0, false, "%s", kinds[i].says);
 		finding->gain_bytes = back;
 		ebbi_rests_on(facts, finding, kinds[i].fact);
 		ebbi_rests_on(facts, finding, FACT_RELEASED);
