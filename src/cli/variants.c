@@ -61,7 +61,7 @@ static int add_installed(struct variants *variants, char *message)
 	const char *name;
 	int error = add_allocator(variants, "glibc", message);
 
-	for (size_t i = 0; error == 0 && (name = ebbi_allocator_name(i)) != NULL; i++) {
+	for (size_t i = 0; error == 0 && (name = ebbi_allocator_known(i)) != NULL; i++) {
 		if (strcmp(name, "glibc") != 0 && ebbi_allocator_find(name, &found, message) == 0)
 			error = add_allocator(variants, name, message);
 	}

@@ -202,7 +202,7 @@ int ebbi_allocator_find(const char *name, struct allocator *ret_allocator, char 
 	return unknown_name(name, ret_message);
 }
 
-const char *ebbi_allocator_name(size_t index)
+const char *ebbi_allocator_known(size_t index)
 {
 	return index < KNOWN_COUNT ? known_allocators[index].name : NULL;
 }

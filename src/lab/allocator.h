@@ -39,7 +39,7 @@ struct environment {
 int ebbi_allocator_find(const char *name, struct allocator *ret_allocator, char *ret_message);
 
 /* The names that ebbi_allocator_find knows, in the order of allocators.def; NULL beyond the last. */
-const char *ebbi_allocator_name(size_t index);
+const char *ebbi_allocator_known(size_t index);
 
 /* LD_PRELOAD and the options in `conf` (NULL: none); one already set in ours is kept, behind. */
 int ebbi_allocator_environment(const struct allocator *allocator, const char *conf, struct environment *ret_environment,
