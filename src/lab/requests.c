@@ -137,7 +137,7 @@ static int read_request_line(struct reader *reader, const char *line, size_t len
 	size_t method = blank ? (size_t)(blank - line) : 0;
 	int error;
 
-	if (!is_method(line, method) || method + 1 >= length || blank[1] != '/' ||
+	if (!blank || !is_method(line, method) || method + 1 >= length || blank[1] != '/' ||
 	    memchr(blank + 1, ' ', length - method - 1) || !is_printable(line, length))
 		return fault(reader, "no request: write METHOD /PATH, such as POST /collect");
 	reader->template->is_head = method == 4 && memcmp(line, "HEAD", 4) == 0;
