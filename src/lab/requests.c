@@ -271,31 +271,44 @@ static int read_request(struct reader *reader, const char *line, size_t length, 
 	return error ? error : measure(reader);
 }
 
+/* All of them; whether a file can serve what was asked for. */
+static int read_all(struct reader *reader, const char *host)
+{
+	struct requests *requests = reader->requests;
+	const char *line;
+	size_t length;
+	bool padded = false;
+
+	while (next_line(reader, &line, &length)) {
+		int error = 0;
+
+		if (length > 0 && line[0] != '#' && !is_separator(line, length))
+			error = read_request(reader, line, length, host);
+		if (error != 0)
+			return error;
+	}
+	for (size_t i = 0; i < requests->count; i++)
+		padded |= requests->templates[i].has_pad;
+	if (requests->count == 0)
+		return fault(reader, "no request in it: write METHOD /PATH, such as GET /");
+	if (requests->body_bytes > 0 && !padded)
+		return fault(reader, "--event-bytes needs a {pad} in the body of a request");
+	return 0;
+}
+
 int ebbi_requests_parse(const char *text, size_t length, const char *name, const char *host, size_t body_bytes,
 			struct requests *ret_requests, char *ret_message)
 {
 	struct reader reader = {
 		.at = text, .end = text + length, .name = name, .message = ret_message, .requests = ret_requests};
-	const char *line;
-	size_t line_length;
-	bool padded = false;
-	int error = 0;
+	int error;
 
 	*ret_requests = (struct requests){.body_bytes = body_bytes};
 	ret_requests->text_room = length + REQUESTS_MOST * strlen(host) + 1;
 	ret_requests->text = malloc(ret_requests->text_room);
 	if (!ret_requests->text)
 		return fault(&reader, "out of memory");
-	while (error == 0 && next_line(&reader, &line, &line_length)) {
-		if (line_length > 0 && line[0] != '#' && !is_separator(line, line_length))
-			error = read_request(&reader, line, line_length, host);
-	}
-	for (size_t i = 0; i < ret_requests->count; i++)
-		padded |= ret_requests->templates[i].has_pad;
-	if (error == 0 && ret_requests->count == 0)
-		error = fault(&reader, "no request in it: write METHOD /PATH, such as GET /");
-	else if (error == 0 && body_bytes > 0 && !padded)
-		error = fault(&reader, "--event-bytes needs a {pad} in the body of a request");
+	error = read_all(&reader, host);
 	if (error != 0)
 		ebbi_requests_free(ret_requests);
 	return error;
