@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "cli/unit.h"
+#include "observe/allocators.h"
 #include "observe/elf_file.h"
 #include "observe/preload.h"
 #include "observe/procread.h"
@@ -32,7 +33,7 @@ struct finding {
 	int snapshot_error;
 	struct ebb_snapshot snapshot;
 	uint32_t version;
-	struct preload_look others;
+	struct process_allocators allocators;
 	bool environ_known;
 	char preload[2048]; /* LD_PRELOAD as it was started; "" for none */
 	char conf[1024];
@@ -119,7 +120,8 @@ static int look(struct finding *finding)
 	length = readlink(link, finding->program, sizeof(finding->program) - 1);
 	finding->program[length > 0 ? length : 0] = 0;
 	finding->in_program = !finding->library[0] && program_defines(link, "ebb_shared_snapshot");
-	ebbi_preload_look(finding->pid, NULL, &finding->others);
+	if (ebbi_allocators(finding->pid, &finding->allocators) != 0)
+		finding->allocators.count = 0;
 	read_environment(finding);
 	read_snapshot(finding);
 	return 0;
@@ -139,24 +141,12 @@ __attribute__((format(printf, 3, 4))) static void say(char *ret_text, size_t siz
 #define SAY(finding, ...) say((finding)->sentence, sizeof((finding)->sentence), __VA_ARGS__)
 #define REMEDY(finding, ...) say((finding)->remedy, sizeof((finding)->remedy), __VA_ARGS__)
 
-static bool is_ebb(const char *name)
+/* Another malloc than libebb's, when it is known; NULL otherwise. */
+static const struct process_allocator *other_malloc(const struct finding *finding)
 {
-	return strncmp(name, LIBRARY, strlen(LIBRARY)) == 0;
-}
+	const struct process_allocator *is_malloc = ebbi_allocators_malloc(&finding->allocators);
 
-/* Of the allocators that are mapped, one that LD_PRELOAD names before libebb; NULL: none. */
-static const char *earlier(const struct finding *finding)
-{
-	const char *ebb = strstr(finding->preload, LIBRARY);
-
-	for (size_t i = 0; i < finding->others.other_count; i++) {
-		const char *name = finding->others.others[i];
-		const char *at = strstr(finding->preload, name);
-
-		if (!is_ebb(name) && ebb && at && at < ebb)
-			return name;
-	}
-	return NULL;
+	return is_malloc && is_malloc->id != ALLOCATOR_EBB ? is_malloc : NULL;
 }
 
 /* Nothing of libebb is in the process. */
@@ -196,21 +186,17 @@ static void judge_absent(struct finding *finding)
 
 static void judge(struct finding *finding)
 {
-	const char *before = earlier(finding);
-	char link[64];
+	const struct process_allocator *other = other_malloc(finding);
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)finding->pid);
 	if (!finding->library[0] && !finding->in_program) {
 		judge_absent(finding);
-	} else if (!finding->in_program && program_defines(link, "malloc")) {
+	} else if (other) {
 		finding->code = EXIT_NOT_UNDER_EBB;
-		SAY(finding, "libebb.so is loaded, but the program brings a malloc of its own, which comes first");
-		REMEDY(finding, "build the program without its allocator");
-	} else if (before) {
-		finding->code = EXIT_NOT_UNDER_EBB;
-		SAY(finding, "libebb.so is loaded, but %s stands before it in LD_PRELOAD, and the first malloc wins",
-		    before);
-		REMEDY(finding, "put libebb.so first");
+		SAY(finding, "libebb.so is loaded, but malloc is that of %s, in %s, which comes first",
+		    ebbi_allocator_name(other->id), other->in_program ? "the program itself" : other->file);
+		REMEDY(finding, "%s",
+		       other->in_program ? "build the program without its allocator"
+					 : "put libebb.so first in LD_PRELOAD");
 	} else if (finding->snapshot_error == -EPERM || finding->snapshot_error == -EACCES) {
 		finding->code = EXIT_NOT_MEASURED;
 		SAY(finding, "libebb.so is loaded, but its figures may not be read");
@@ -242,6 +228,12 @@ static void judge(struct finding *finding)
 
 /* --- Output ------------------------------------------------------------------------------ */
 
+/* glibc's is in every process, and serves nobody beside another malloc. */
+static bool is_another(const struct process_allocator *allocator)
+{
+	return allocator->id != ALLOCATOR_EBB && allocator->id != ALLOCATOR_GLIBC;
+}
+
 static void row(const char *name, const char *value)
 {
 	if (value[0])
@@ -252,7 +244,7 @@ static void print_text(const struct finding *finding)
 {
 	const struct ebb_snapshot *snapshot = &finding->snapshot;
 	struct style style = ebbi_style_for(STDOUT_FILENO);
-	char text[FORMAT_BYTES], others[PRELOAD_OTHERS * 66] = "";
+	char text[FORMAT_BYTES], others[512] = "";
 	size_t length = 0;
 	bool figures = finding->snapshot_error == 0 && (finding->library[0] || finding->in_program);
 
@@ -268,10 +260,12 @@ static void print_text(const struct finding *finding)
 		row("live", ebbi_format_bytes(text, snapshot->live_bytes, false));
 		row("held", ebbi_format_bytes(text, ebbi_snapshot_held(snapshot), false));
 	}
-	for (size_t i = 0; i < finding->others.other_count; i++) {
-		if (!is_ebb(finding->others.others[i]))
-			length += (size_t)snprintf(others + length, sizeof(others) - length, "%s%s", length ? ", " : "",
-						   finding->others.others[i]);
+	for (size_t i = 0; i < finding->allocators.count && length < sizeof(others); i++) {
+		const struct process_allocator *other = &finding->allocators.all[i];
+
+		if (is_another(other))
+			length += (size_t)snprintf(others + length, sizeof(others) - length, "%s%s in %s",
+						   length ? ", " : "", ebbi_allocator_name(other->id), other->file);
 	}
 	row("also loaded", others);
 	row("remedy", finding->remedy);
@@ -304,9 +298,9 @@ static int print_json(const struct finding *finding)
 			    figures ? json_integer((json_int_t)snapshot->budget_bytes) : json_null());
 	json_object_set_new(root, "live_bytes", figures ? json_integer((json_int_t)snapshot->live_bytes) : json_null());
 	json_object_set_new(root, "held_bytes", figures ? json_integer((json_int_t)held) : json_null());
-	for (size_t i = 0; i < finding->others.other_count; i++) {
-		if (!is_ebb(finding->others.others[i]))
-			json_array_append_new(others, ebbi_json_foreign(finding->others.others[i]));
+	for (size_t i = 0; i < finding->allocators.count; i++) {
+		if (is_another(&finding->allocators.all[i]))
+			json_array_append_new(others, json_string(ebbi_allocator_name(finding->allocators.all[i].id)));
 	}
 	json_object_set_new(root, "other_allocators", others);
 	json_object_set_new(environment, "LD_PRELOAD", optional(finding->preload));

@@ -10,10 +10,10 @@
 #include "lab/workscan.h"
 
 static const struct promise_key keys[] = {
-#define PROMISE_SECTION(path, key, help) {path, KEY_SECTION, key, 0, 0, 0, UNIT_BYTES},
+#define PROMISE_SECTION(path, key, help) {path, KEY_SECTION, key, 0, 0, 0, LIMIT_BYTES},
 #define PROMISE_KEY(path, field, kind, preset, low, high, help) \
-	{path, KEY_##kind, preset, low, high, offsetof(struct promise, field), UNIT_BYTES},
-#define PROMISE_LIMIT(path, figure, unit, help) {path, KEY_LIMIT, NULL, 0, 0, PROMISED_##figure, UNIT_##unit},
+	{path, KEY_##kind, preset, low, high, offsetof(struct promise, field), LIMIT_BYTES},
+#define PROMISE_LIMIT(path, figure, unit, help) {path, KEY_LIMIT, NULL, 0, 0, PROMISED_##figure, LIMIT_##unit},
 #include "lab/promise.def"
 #undef PROMISE_SECTION
 #undef PROMISE_KEY
@@ -282,7 +282,7 @@ enum promised_unit ebbi_promised_unit(enum promised figure)
 		if (keys[i].kind == KEY_LIMIT && keys[i].offset == (size_t)figure)
 			return keys[i].unit;
 	}
-	return UNIT_BYTES;
+	return LIMIT_BYTES;
 }
 
 void ebbi_promise_path(const struct promise *promise, const char *file, char *ret_path, size_t size)

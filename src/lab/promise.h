@@ -35,8 +35,8 @@ enum promised {
 	PROMISED_COUNT
 };
 
-/* A figure in UNIT_COUNT is promised to be at least so much, all others at most. */
-enum promised_unit { UNIT_BYTES, UNIT_SECONDS, UNIT_COUNT };
+/* A figure in LIMIT_COUNT is promised to be at least so much, all others at most. */
+enum promised_unit { LIMIT_BYTES, LIMIT_SECONDS, LIMIT_COUNT };
 
 enum keep { KEEP_EVERY, KEEP_MEDIAN };
 

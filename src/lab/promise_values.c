@@ -152,10 +152,10 @@ static int parse_amount(const struct promise_reader *reader, const char *name, c
 			enum promised_unit unit, struct promise_limit *limit)
 {
 	static const char *const examples[] = {
-		[UNIT_BYTES] =
+		[LIMIT_BYTES] =
 			"a size such as 60M, 80% for a share of the budget, or 1.05x for a ratio to the baseline",
-		[UNIT_SECONDS] = "a time such as 2s, or 1.05x for a ratio to the baseline",
-		[UNIT_COUNT] = "a number such as 1000",
+		[LIMIT_SECONDS] = "a time such as 2s, or 1.05x for a ratio to the baseline",
+		[LIMIT_COUNT] = "a number such as 1000",
 	};
 	const char *example = examples[unit];
 	int error = want_text(reader, name, node, example);
@@ -164,18 +164,18 @@ static int parse_amount(const struct promise_reader *reader, const char *name, c
 	if (error != 0)
 		return error;
 	limit->text = node->text;
-	if (unit != UNIT_COUNT && parse_factor(node->text, limit))
+	if (unit != LIMIT_COUNT && parse_factor(node->text, limit))
 		return 0;
-	if (unit == UNIT_BYTES && is_share(node->text)) {
+	if (unit == LIMIT_BYTES && is_share(node->text)) {
 		limit->share = true;
 		limit->value = atoi(node->text) / 100.0;
 		return 0;
 	}
-	if (unit == UNIT_SECONDS ? !ebbi_parse_time(node->text, &whole)
-	    : unit == UNIT_COUNT ? !ebbi_parse_count(node->text, 1, UINT64_MAX, &whole)
-				 : !ebbi_parse_size(node->text, &whole))
+	if (unit == LIMIT_SECONDS ? !ebbi_parse_time(node->text, &whole)
+	    : unit == LIMIT_COUNT ? !ebbi_parse_count(node->text, 1, UINT64_MAX, &whole)
+				  : !ebbi_parse_size(node->text, &whole))
 		return ebbi_promise_wrong(reader, node, "%.80s: '%.60s': write %s", name, node->text, example);
-	limit->value = unit == UNIT_SECONDS ? (double)whole / 1e9 : (double)whole;
+	limit->value = unit == LIMIT_SECONDS ? (double)whole / 1e9 : (double)whole;
 	return 0;
 }
 
@@ -232,7 +232,7 @@ static int add_limits(struct promise_reader *reader, const struct yaml_node *nod
 	for (const struct yaml_node *name = node->first; name && error == 0; name = name->next->next) {
 		if (name->text[0] == 0)
 			return ebbi_promise_wrong(reader, name, "an account without a name: write NAME: 20M");
-		error = add_limit(reader, PROMISED_ACCOUNT, name, UNIT_BYTES);
+		error = add_limit(reader, PROMISED_ACCOUNT, name, LIMIT_BYTES);
 	}
 	return error;
 }

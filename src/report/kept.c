@@ -273,7 +273,7 @@ static bool base_figure(const struct kept_check *check, struct judged *judged)
 
 static bool at_least(const struct promise_limit *limit)
 {
-	return ebbi_promised_unit(limit->figure) == UNIT_COUNT;
+	return ebbi_promised_unit(limit->figure) == LIMIT_COUNT;
 }
 
 static bool worse(const struct promise_limit *limit, double a, double b)
@@ -386,9 +386,9 @@ const char *ebbi_kept_title(enum kept kept)
 
 const char *ebbi_kept_format(char *ret_text, const struct judged *judged, double value, bool exact)
 {
-	if (ebbi_promised_unit(judged->limit->figure) == UNIT_SECONDS)
+	if (ebbi_promised_unit(judged->limit->figure) == LIMIT_SECONDS)
 		return ebbi_format_seconds(ret_text, (uint64_t)(value * 1e9));
-	if (ebbi_promised_unit(judged->limit->figure) == UNIT_COUNT)
+	if (ebbi_promised_unit(judged->limit->figure) == LIMIT_COUNT)
 		return ebbi_format_count(ret_text, (uint64_t)value);
 	return ebbi_format_bytes(ret_text, (uint64_t)value, exact);
 }

@@ -14,13 +14,14 @@ static json_t *optional(const char *text)
 /* Bytes are whole. */
 static json_t *figure(const struct judged *judged, double value)
 {
-	return ebbi_promised_unit(judged->limit->figure) == UNIT_SECONDS ? json_real(value)
-									 : json_integer((json_int_t)value);
+	return ebbi_promised_unit(judged->limit->figure) == LIMIT_SECONDS ? json_real(value)
+									  : json_integer((json_int_t)value);
 }
 
 static json_t *limit_json(const struct judged *judged)
 {
-	static const char *const units[] = {[UNIT_BYTES] = "bytes", [UNIT_SECONDS] = "seconds", [UNIT_COUNT] = "count"};
+	static const char *const units[] = {
+		[LIMIT_BYTES] = "bytes", [LIMIT_SECONDS] = "seconds", [LIMIT_COUNT] = "count"};
 	const struct promise_limit *limit = judged->limit;
 	const struct measured *measured = &judged->held_against;
 	bool sum = measured->known && judged->values.count > 0;

@@ -193,10 +193,10 @@ def env_check_another_malloc_wins():
         jemalloc = "/usr/lib/aarch64-linux-gnu/libjemalloc.so.2"
     with server(LD_PRELOAD=f"{jemalloc}:{LIBRARY}") as pid:
         outcome = expect(ebb("env", "--check", str(pid)), code=1)
-        expect(outcome, out=r"not under Ebb: libebb\.so is loaded, but libjemalloc\.so\.2 stands before it in LD_PRELOAD")
+        expect(outcome, out=r"not under Ebb: libebb\.so is loaded, but malloc is that of jemalloc, in libjemalloc\.so\.2, which comes first")
     with server(LD_PRELOAD=f"{LIBRARY}:{jemalloc}") as pid:
         outcome = expect(wait_check(pid, until=r"^  live"), code=0)
-        expect(outcome, out=r"^  also loaded  libjemalloc\.so\.2$")
+        expect(outcome, out=r"^  also loaded  jemalloc in libjemalloc\.so\.2$")
 
 
 def env_check_unit():
@@ -236,4 +236,4 @@ def env_check_what_is_linked_in():
             expect(wait_check(pid, until=r"^  live"), code=0, out=r": under Ebb\n  library +in the program \(libebb\.a\)\n")
         with Running(own, LD_PRELOAD=LIBRARY) as pid:
             time.sleep(0.2)
-            expect(ebb("env", "--check", str(pid)), code=1, out=r"the program brings a malloc of its own, which comes first")
+            expect(ebb("env", "--check", str(pid)), code=1, out=r"libebb\.so is loaded, but malloc is that of .*, in the program itself, which comes first")
