@@ -86,6 +86,14 @@ struct moment {
 	uint64_t live_bytes; /* 0: not known */
 };
 
+/* What a run was made with, as far as two runs must agree in it. "": not known. */
+struct run_conditions {
+	char kernel[64];
+	char build[64];
+	char environment[64]; /* the variable that was set for it */
+	char phase[16];       /* boot, peak, resting */
+};
+
 #define FACTS_LEDGER 32
 #define FACTS_PROCESSES 64
 #define FACTS_TRIED 16
@@ -98,6 +106,7 @@ struct facts {
 	char allocator[32];                    /* the one whose figures these are; "": not known */
 	char allocators[FACTS_ALLOCATORS][32]; /* all that are in the process */
 	size_t allocator_count;
+	struct run_conditions run;
 	size_t ledger_count;
 	struct ledger_entry ledger[FACTS_LEDGER];
 	size_t process_count; /* of these, at most FACTS_PROCESSES are kept */

@@ -197,10 +197,15 @@ static int read_allocator_name(struct facts *facts, const json_t *item, char *me
 static int read_document(struct facts *facts, const json_t *document, char *message)
 {
 	const json_t *allocator = json_object_get(document, "allocator");
+	const json_t *run = json_object_get(document, "run");
 	int error = read_facts(facts, document, message);
 
 	if (allocator)
 		text_of(allocator, "name", facts->allocator, sizeof(facts->allocator));
+	text_of(run, "kernel", facts->run.kernel, sizeof(facts->run.kernel));
+	text_of(run, "build", facts->run.build, sizeof(facts->run.build));
+	text_of(run, "environment", facts->run.environment, sizeof(facts->run.environment));
+	text_of(run, "phase", facts->run.phase, sizeof(facts->run.phase));
 	if (facts->allocator[0])
 		ebbi_facts_add_allocator(facts, facts->allocator);
 	if (error == 0)
