@@ -32,6 +32,12 @@ static const struct page_block watch_page[] = {
 #undef EBB_PAGE_watch
 };
 
+static const struct page_block doctor_page[] = {
+#define EBB_PAGE_doctor(kind, head, text) {BLOCK_##kind, head, text},
+#include "cli/pages.def"
+#undef EBB_PAGE_doctor
+};
+
 static const struct page_block profile_page[] = {
 #define EBB_PAGE_profile(kind, head, text) {BLOCK_##kind, head, text},
 #include "cli/pages.def"

@@ -24,6 +24,13 @@ static const struct flag watch_flags[] = {
 #undef EBB_FLAG_watch
 };
 
+static const struct flag doctor_flags[] = {
+#define EBB_FLAG_doctor(id, name, kind, value, preset, help, more) \
+	FLAG_ROW(doctor_options, id, name, kind, value, preset, help, more)
+#include "cli/flags.def"
+#undef EBB_FLAG_doctor
+};
+
 static const struct flag profile_flags[] = {
 #define EBB_FLAG_profile(id, name, kind, value, preset, help, more) \
 	FLAG_ROW(profile_options, id, name, kind, value, preset, help, more)

@@ -39,6 +39,12 @@ struct watch_options {
 #undef EBB_FLAG_watch
 };
 
+struct doctor_options {
+#define EBB_FLAG_doctor(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
+#include "cli/flags.def"
+#undef EBB_FLAG_doctor
+};
+
 struct profile_options {
 #define EBB_FLAG_profile(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
 #include "cli/flags.def"

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum fact_id {
 #define FACT(id, group, key, unit, title) FACT_##id,
@@ -102,6 +103,7 @@ struct run_conditions {
 
 struct facts {
 	struct fact all[FACT_COUNT];
+	pid_t pid; /* 0: no living process */
 	char command[64];
 	char allocator[32];                    /* the one whose figures these are; "": not known */
 	char allocators[FACTS_ALLOCATORS][32]; /* all that are in the process */

@@ -14,9 +14,6 @@
 #include "observe/text.h"
 
 #define FILE_MOST (64u << 20)
-/* v1 says "no limit" by the largest multiple of a page. */
-#define NO_LIMIT ((uint64_t)1 << 60)
-#define GROUP_STAT "memory.stat"
 
 struct line_kind {
 	const char *file;
@@ -28,41 +25,27 @@ static const struct line_kind lines[] = {
 #define FACT_LINE(file, name, id) {file, name, FACT_##id},
 #include "doctor/files.def"
 #undef FACT_LINE
-#define FACT_GROUP_LINE(name, id) {GROUP_STAT, name, FACT_##id},
-#include "doctor/files.def"
-#undef FACT_GROUP_LINE
 };
 
-static const struct line_kind numbers[] = {
-#define FACT_NUMBER(file, id) {file, "", FACT_##id},
+static const struct {
+	enum cgroup_figure figure;
+	enum fact_id id;
+} group_figures[] = {
+#define FACT_GROUP(figure, id) {CGROUP_##figure, FACT_##id},
 #include "doctor/files.def"
-#undef FACT_NUMBER
+#undef FACT_GROUP
 };
 
+/* Beside the files of a control group. */
 static const char *const names[] = {
-	"smaps_rollup",
-	"status",
-	"smaps",
-	GROUP_STAT,
-	"memory.current",
-	"memory.usage_in_bytes",
-	"memory.max",
-	"memory.limit_in_bytes",
-	"memory.swap.current",
-	"memory.kmem.usage_in_bytes",
-	"memory.kmem.tcp.usage_in_bytes",
-	"memory.events",
-	"meminfo",
-	"thp",
-	"oom",
-	"ledger.json",
+	"smaps_rollup", "status", "smaps", "meminfo", "thp", "oom", "ledger.json",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 const char *ebbi_facts_file_name(size_t index)
 {
-	return index < COUNT(names) ? names[index] : NULL;
+	return index < COUNT(names) ? names[index] : ebbi_cgroup_file(index - COUNT(names));
 }
 
 static int refuse(char *message, const char *file, const char *why)
@@ -88,7 +71,6 @@ static bool amount(struct text text, uint64_t *ret_value)
 /* The lines of one kind, in the order of the table: the first name that is there counts. */
 static int read_lines(struct facts *facts, const char *file, struct text whole, char *message)
 {
-	const char *source = strncmp(file, "memory.", 7) == 0 ? "cgroup" : file;
 	size_t seen = 0;
 
 	for (size_t i = 0; i < COUNT(lines); i++) {
@@ -104,7 +86,7 @@ static int read_lines(struct facts *facts, const char *file, struct text whole, 
 			seen++;
 			if (!amount(line, &value))
 				return refuse(message, file, "a line of it has no number: is it cut off?");
-			ebbi_fact_set(facts, lines[i].id, value, source);
+			ebbi_fact_set(facts, lines[i].id, value, file);
 			break;
 		}
 	}
@@ -113,17 +95,14 @@ static int read_lines(struct facts *facts, const char *file, struct text whole, 
 	return 0;
 }
 
-static int read_number(struct facts *facts, const struct line_kind *kind, struct text text, char *message)
+void ebbi_facts_from_group(struct facts *facts, const struct cgroup_memory *group)
 {
-	uint64_t value;
+	for (size_t i = 0; i < COUNT(group_figures); i++) {
+		enum cgroup_figure figure = group_figures[i].figure;
 
-	if (ebbi_text_skip(&text, "max"))
-		return 0;
-	if (!ebbi_text_decimal(&text, &value))
-		return refuse(message, kind->file, "it is no number");
-	if (kind->id != FACT_CG_LIMIT || value < NO_LIMIT)
-		ebbi_fact_set(facts, kind->id, value, "cgroup");
-	return 0;
+		if (group->has[figure])
+			ebbi_fact_set(facts, group_figures[i].id, group->value[figure], "cgroup");
+	}
 }
 
 static int read_line_of(struct facts *facts, const char *file, const char *name, enum fact_id id, struct text text,
@@ -158,9 +137,13 @@ int ebbi_facts_from_text(struct facts *facts, const char *name, const char *byte
 {
 	struct text text = ebbi_text(bytes, length);
 
-	for (size_t i = 0; i < COUNT(numbers); i++) {
-		if (strcmp(numbers[i].file, name) == 0)
-			return read_number(facts, &numbers[i], text, ret_message);
+	if (strncmp(name, "memory.", 7) == 0) {
+		struct cgroup_memory group = {0};
+
+		if (ebbi_parse_cgroup_file(&group, name, bytes, length) != 0)
+			return refuse(ret_message, name, "it is not what the kernel writes there: is it cut off?");
+		ebbi_facts_from_group(facts, &group);
+		return 0;
 	}
 	if (strcmp(name, "smaps") == 0)
 		return ebbi_facts_from_smaps(facts, &text, ret_message);
@@ -172,8 +155,6 @@ int ebbi_facts_from_text(struct facts *facts, const char *name, const char *byte
 		return read_thp(facts, text, ret_message);
 	if (strcmp(name, "meminfo") == 0)
 		return read_line_of(facts, name, "MemTotal:", FACT_MEMORY, text, ret_message);
-	if (strcmp(name, "memory.events") == 0)
-		return read_line_of(facts, name, "oom_kill ", FACT_CG_KILLS, text, ret_message);
 	return read_lines(facts, name, text, ret_message);
 }
 
@@ -237,13 +218,15 @@ int ebbi_facts_from_file(struct facts *facts, const char *path, const char *name
 
 int ebbi_facts_from_files(struct facts *facts, const char *directory, char *ret_message)
 {
-	for (size_t i = 0; i < COUNT(names); i++) {
+	const char *name;
+
+	for (size_t i = 0; (name = ebbi_facts_file_name(i)) != NULL; i++) {
 		char path[4400];
 		bool found;
 		int error;
 
-		snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
-		error = ebbi_facts_from_file(facts, path, names[i], &found, ret_message);
+		snprintf(path, sizeof(path), "%s/%s", directory, name);
+		error = ebbi_facts_from_file(facts, path, name, &found, ret_message);
 		if (error != 0)
 			return error;
 	}

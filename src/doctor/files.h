@@ -15,6 +15,7 @@
 #define EBBI_DOCTOR_FILES_H
 
 #include "doctor/facts.h"
+#include "observe/cgroup.h"
 
 #define FACTS_MESSAGE 512
 
@@ -26,6 +27,9 @@ int ebbi_facts_from_files(struct facts *facts, const char *directory, char *ret_
 
 /* One file, known by `name`, that lies at `path`. *ret_found tells whether it was there. */
 int ebbi_facts_from_file(struct facts *facts, const char *path, const char *name, bool *ret_found, char *ret_message);
+
+/* The figures of a control group. */
+void ebbi_facts_from_group(struct facts *facts, const struct cgroup_memory *group);
 
 /* Every file name that is known, in order; NULL after the last one. */
 const char *ebbi_facts_file_name(size_t index);

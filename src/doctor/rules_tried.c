@@ -8,10 +8,12 @@ static uint64_t returned(const struct intervention *tried)
 	return tried->before_bytes > tried->after_bytes ? tried->before_bytes - tried->after_bytes : 0;
 }
 
-/* What a share is taken of: RSS, or else what there was before. */
+/* What a share is taken of: RSS, or else what the allocator took, or else what there was before. */
 static uint64_t whole_of(const struct facts *facts, const struct intervention *tried)
 {
-	return ebbi_known(facts, FACT_RSS) ? ebbi_fact(facts, FACT_RSS) : tried->before_bytes;
+	if (ebbi_known(facts, FACT_RSS))
+		return ebbi_fact(facts, FACT_RSS);
+	return ebbi_known(facts, FACT_SYSTEM) ? ebbi_fact(facts, FACT_SYSTEM) : tried->before_bytes;
 }
 
 static bool matters(uint64_t bytes, uint64_t whole)
@@ -21,14 +23,15 @@ static bool matters(uint64_t bytes, uint64_t whole)
 
 static void rests_on_allocator(const struct facts *facts, struct finding *finding)
 {
-	static const enum fact_id ids[] = {FACT_RSS, FACT_RSS_ANON, FACT_LIVE, FACT_HELD, FACT_SYSTEM, FACT_LEDGER};
+	static const enum fact_id ids[] = {FACT_RSS,  FACT_RSS_ANON, FACT_HWM,   FACT_LIVE,
+					   FACT_HELD, FACT_SYSTEM,   FACT_LEDGER};
 
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
 		ebbi_rests_on(facts, finding, ids[i]);
 }
 
 /* Killed by a limit that the figures of this moment are far below. */
-static void note_early(const struct facts *facts, struct verdict *verdict, struct finding *finding)
+static void note_early(const struct facts *facts, struct finding *finding)
 {
 	uint64_t limit = ebbi_fact(facts, FACT_CG_LIMIT), system = ebbi_fact(facts, FACT_SYSTEM);
 	char bound[AMOUNT_BYTES], now[AMOUNT_BYTES];
@@ -38,7 +41,6 @@ static void note_early(const struct facts *facts, struct verdict *verdict, struc
 	snprintf(finding->note, sizeof(finding->note),
 		 "%s in the allocator do not explain a kill at %s: the figures were taken too early",
 		 ebbi_amount(now, system), ebbi_amount(bound, limit));
-	snprintf(verdict->next, sizeof(verdict->next), "the same figures and RSS at the peak, shortly before a kill");
 }
 
 static void trimmed(const struct facts *facts, struct verdict *verdict, const struct intervention *tried)
@@ -61,10 +63,13 @@ static void trimmed(const struct facts *facts, struct verdict *verdict, const st
 		finding = ebbi_find(verdict, CODE_ALLOC_FRAGMENTED, held - back, true,
 				    "%s are free in the allocator, and a trim gave back %s", ebbi_amount(of, held),
 				    ebbi_amount(amount, back));
-		if (!ebbi_known(facts, FACT_RSS))
+		if (!ebbi_known(facts, FACT_RSS)) {
 			snprintf(finding->note, sizeof(finding->note),
 				 "free in the allocator is address space: how much of it is resident is not known");
-		note_early(facts, verdict, finding);
+			snprintf(verdict->next, sizeof(verdict->next),
+				 "RSS and its peak, shortly before the limit is reached");
+		}
+		note_early(facts, finding);
 		rests_on_allocator(facts, finding);
 	}
 }
@@ -190,7 +195,10 @@ static void simple(const struct facts *facts, struct verdict *verdict, const str
 		struct finding *finding;
 		bool big = tried->has_bytes && matters(back, tried->before_bytes);
 
-		if (kinds[i].kind != tried->kind || (!big && !tried->helped))
+		/* A release is told by what did not happen. */
+		bool told = tried->kind == TRIED_RELEASE ? ebbi_known(facts, FACT_RELEASED) && !big : tried->helped;
+
+		if (kinds[i].kind != tried->kind || (!big && !told))
 			continue;
 		finding = big ? ebbi_find(verdict, kinds[i].code, back, true, "%s: %s", kinds[i].says,
 					  ebbi_amount(amount, back))
@@ -207,6 +215,7 @@ void ebbi_rules_tried(const struct facts *facts, struct verdict *verdict)
 {
 	for (size_t i = 0; i < facts->tried_count; i++) {
 		const struct intervention *tried = &facts->tried[i];
+		size_t before = verdict->count;
 
 		if (tried->has_bytes && tried->kind == TRIED_TRIM)
 			trimmed(facts, verdict, tried);
@@ -218,5 +227,7 @@ void ebbi_rules_tried(const struct facts *facts, struct verdict *verdict)
 			freed_all(facts, verdict, tried);
 		else
 			simple(facts, verdict, tried);
+		for (; before < verdict->count; before++)
+			verdict->findings[before].tried = (unsigned)i + 1;
 	}
 }

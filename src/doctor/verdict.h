@@ -42,6 +42,7 @@ struct finding {
 	char says[FINDING_TEXT];
 	char note[FINDING_TEXT];   /* what must be said as well; "" */
 	char remedy[FINDING_TEXT]; /* instead of the code's; "" */
+	unsigned tried;            /* it rests on facts.tried[tried - 1]; 0: on none */
 	size_t evidence_count;
 	enum fact_id evidence[FINDING_EVIDENCE];
 };

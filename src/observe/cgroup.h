@@ -40,6 +40,7 @@ struct cgroup_memory {
 	bool v1;
 	bool root; /* the root group: it has no limit and is everybody's */
 	char path[CGROUP_PATH];
+	char directory[2 * CGROUP_PATH]; /* where its files are; "": nowhere that this process sees */
 	bool has[CGROUP_FIGURE_COUNT];
 	uint64_t value[CGROUP_FIGURE_COUNT];
 	uint64_t lowest_limit_bytes; /* up the tree; 0: none */

@@ -105,6 +105,7 @@ void ebbi_cgroup_memory(pid_t pid, struct cgroup_memory *ret_memory)
 		return;
 	rest = below(ret_memory->path, mount.root);
 	snprintf(directory, sizeof(directory), "%s%s", mount.directory, strcmp(rest, "/") == 0 ? "" : rest);
+	snprintf(ret_memory->directory, sizeof(ret_memory->directory), "%s", directory);
 	for (size_t i = 0; (name = ebbi_cgroup_file(i)); i++) {
 		snprintf(path, sizeof(path), "%s/%s", directory, name);
 		length = ebbi_read_file(path, bytes, sizeof(bytes));

@@ -134,13 +134,18 @@ def is_pair(case):
 # --- Changed cases ---------------------------------------------------------------------------
 
 
+def multiplied(figure, factor):
+    """What stands for no limit stays that."""
+    return figure if int(figure) >= 1 << 60 else str(int(int(figure) * factor))
+
+
 def scaled_text(text, factor):
     """Every figure of bytes; of a line of smaps that begins a mapping, none."""
     lines = []
     for line in text.splitlines():
         counts = re.match(r"Threads:|oom|low|high|max |[0-9a-f]+-[0-9a-f]+ |.*\[", line)
         lines.append(line if counts else re.sub(r"(?<![\w.])\d+(?=(?:kB| kB)?\b)(?!\s*\()",
-                                                lambda at: str(int(int(at.group()) * factor)), line))
+                                                lambda at: multiplied(at.group(), factor), line))
     return "\n".join(lines) + "\n"
 
 
@@ -170,7 +175,8 @@ def copy_scaled(case, target, factor):
 def scaling():
     """All figures ten times as large: the same verdict. A tenth: none without evidence. A tenth of a per mille: nobody's fault."""
     for case in CASES:
-        if "wrapped" in case.name:
+        # A number that wrapped; threads whose number stays, with more memory each than a stack has.
+        if "wrapped" in case.name or case.name == "39-java-threads":
             continue
         yield case.name, lambda case=case: scales(case)
 
@@ -185,8 +191,8 @@ def scales(case):
             assert_sound(document)
             if factor > 1 and not set(expected["code"]) & set(MILD):
                 check(document["code"] in expected["code"], f"times {factor}: {document['code']}: {document['sentence']}")
-            largest = max([n for n in numbers(json.loads((case / "ledger.json").read_text()))]
-                          if (case / "ledger.json").exists() else [0])
+            ledger = json.loads((case / "ledger.json").read_text()) if (case / "ledger.json").exists() else {}
+            largest = max(numbers(ledger), default=0)
             if factor < 0.001 and largest * factor < 1 << 20 and not (case / "memory.max").exists():
                 check(not document["code"].startswith("ALLOC_"), f"of some KiB: {document['sentence']}")
 
