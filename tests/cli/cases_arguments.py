@@ -113,6 +113,7 @@ def help_goldens():
     for name, arguments in {
         "tests/golden/help.txt": ["--help"],
         "tests/golden/help-run.txt": ["run", "--help"],
+        "tests/golden/help-doctor.txt": ["doctor", "--help"],
         "tests/golden/help-profile.txt": ["profile", "--help"],
         "tests/golden/help-watch.txt": ["watch", "--help"],
         "tests/golden/help-compare.txt": ["compare", "--help"],
@@ -121,6 +122,7 @@ def help_goldens():
         "tests/golden/help-env.txt": ["env", "--help"],
         "packaging/man/ebb.1": ["help", "--man"],
         "packaging/man/ebb-run.1": ["help", "--man", "run"],
+        "packaging/man/ebb-doctor.1": ["help", "--man", "doctor"],
         "packaging/man/ebb-profile.1": ["help", "--man", "profile"],
         "packaging/man/ebb-watch.1": ["help", "--man", "watch"],
         "packaging/man/ebb-compare.1": ["help", "--man", "compare"],
