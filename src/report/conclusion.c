@@ -37,7 +37,7 @@ static double median(const struct contest *contest, const struct group *group)
 
 static double least_of(const struct contest *contest, double base)
 {
-	return fmax(contest->least, base * SHARE_LEAST);
+	return ebbi_larger(contest->least, base * SHARE_LEAST);
 }
 
 enum relation { RELATION_HIGHER, RELATION_SAME, RELATION_UNSURE };
@@ -48,14 +48,14 @@ static enum relation relation_of(const struct contest *contest, const struct gro
 	const struct series *a = &best->series[contest->figure], *b = &other->series[contest->figure];
 	struct effect effect = ebbi_effect(a, b);
 	double least = least_of(contest, median(contest, best));
-	double spread =
-		fmax(ebbi_series_most(a), ebbi_series_most(b)) - fmin(ebbi_series_least(a), ebbi_series_least(b));
+	double spread = ebbi_larger(ebbi_series_most(a), ebbi_series_most(b)) -
+			ebbi_smaller(ebbi_series_least(a), ebbi_series_least(b));
 	bool few = a->count < RUNS_LEAST || b->count < RUNS_LEAST;
 	bool parted = effect.chance <= CHANCE_MOST || (few && ebbi_series_apart(a, b));
 
 	if (parted && effect.shift > least)
 		return RELATION_HIGHER;
-	if (parted || spread <= fmax(contest->least, median(contest, best) * SHARE_CLOSE))
+	if (parted || spread <= ebbi_larger(contest->least, median(contest, best) * SHARE_CLOSE))
 		return RELATION_SAME;
 	return RELATION_UNSURE;
 }
@@ -89,7 +89,7 @@ static void measure_lead(const struct contest *contest, struct phase_verdict *ve
 		verdict->few = a->count < RUNS_LEAST || b->count < RUNS_LEAST;
 	} else {
 		for (size_t i = 0; i < verdict->tied; i++)
-			top = fmax(top, median(contest, verdict->tied_with[i]));
+			top = ebbi_larger(top, median(contest, verdict->tied_with[i]));
 		base = top;
 		verdict->units = top - median(contest, best);
 	}
@@ -165,8 +165,10 @@ static void check_work(const struct contest *contest, struct conclusion *conclus
 
 		if (!group)
 			continue;
-		conclusion->work_least = fmin(conclusion->work_least, ebbi_series_least(&group->series[FIGURE_WORK]));
-		conclusion->work_most = fmax(conclusion->work_most, ebbi_series_most(&group->series[FIGURE_WORK]));
+		conclusion->work_least =
+			ebbi_smaller(conclusion->work_least, ebbi_series_least(&group->series[FIGURE_WORK]));
+		conclusion->work_most =
+			ebbi_larger(conclusion->work_most, ebbi_series_most(&group->series[FIGURE_WORK]));
 	}
 	conclusion->work_differs =
 		conclusion->work_most - conclusion->work_least > conclusion->work_most * COMPARISON_WORK_SHARE;
@@ -183,7 +185,7 @@ void ebbi_conclude(const struct comparison *comparison, const char *generation, 
 		conclusion.phases[COMPARED_BOOT] = judge_memory(&contest, FIGURE_BOOT, FIGURE_BOOT_ANONYMOUS);
 		conclusion.phases[COMPARED_RESTING] =
 			judge_memory(&contest, has_last ? FIGURE_REST_LAST : FIGURE_REST_FIRST, FIGURE_REST_ANONYMOUS);
-		contest.least = fmax(BYTES_LEAST, 2 * comparison->peak_bound_bytes);
+		contest.least = ebbi_larger(BYTES_LEAST, 2 * comparison->peak_bound_bytes);
 		conclusion.phases[COMPARED_PEAK] = judge(&contest);
 		contest.least = SECONDS_LEAST;
 		contest.figure = FIGURE_CPU;

@@ -1,7 +1,6 @@
 #include "report/first_promise.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "report/kept.h"
@@ -12,6 +11,14 @@
 /* Three runs show some two thirds of the distance that thirty show; so three times that distance is beyond them. */
 #define ROOM_SPREADS 3
 #define ROOM_LEAST (1 * MIB)
+
+/* ceil, of what is not negative and below 2^64, without libm. */
+static double whole_above(double value)
+{
+	double whole = (double)(uint64_t)value;
+
+	return whole < value ? whole + 1 : whole;
+}
 
 /* Quoted unless it is a plain word that YAML takes for nothing else. */
 static void text(FILE *stream, const char *value)
@@ -104,16 +111,16 @@ static bool find_range(const struct first_promise *first, enum promised figure, 
 {
 	size_t count = json_array_size(first->runs);
 
-	*range = (struct range){.lowest = INFINITY};
+	*range = (struct range){0};
 	for (size_t i = 0; i < count; i++) {
 		struct measured measured;
 
 		ebbi_kept_measure(json_array_get(first->runs, i), figure, NULL, &measured);
 		if (!measured.known)
 			return false;
-		range->lowest = fmin(range->lowest, measured.value);
-		range->highest = fmax(range->highest, measured.value);
-		range->upper = fmax(range->upper, measured.high);
+		range->lowest = i == 0 || measured.value < range->lowest ? measured.value : range->lowest;
+		range->highest = ebbi_larger(range->highest, measured.value);
+		range->upper = ebbi_larger(range->upper, measured.high);
 	}
 	return count > 0;
 }
@@ -122,10 +129,10 @@ static bool find_range(const struct first_promise *first, enum promised figure, 
 static unsigned limit_mib(const struct range *range)
 {
 	double spread = range->highest - range->lowest;
-	double room = fmax(fmax(ROOM_SHARE * range->highest, ROOM_SPREADS * spread), ROOM_LEAST);
-	double mib = ceil(fmax(range->highest + room, range->upper + ROOM_LEAST) / MIB);
+	double room = ebbi_larger(ebbi_larger(ROOM_SHARE * range->highest, ROOM_SPREADS * spread), ROOM_LEAST);
+	double mib = whole_above(ebbi_larger(range->highest + room, range->upper + ROOM_LEAST) / MIB);
 
-	return (unsigned)(mib > 256 ? ceil(mib / 4) * 4 : mib);
+	return (unsigned)(mib > 256 ? whole_above(mib / 4) * 4 : mib);
 }
 
 static void limit(FILE *stream, const struct first_promise *first, enum promised figure)
@@ -138,7 +145,7 @@ static void limit(FILE *stream, const struct first_promise *first, enum promised
 		return;
 	if (figure == PROMISED_CPU) {
 		fprintf(stream, "  # cpu: %.1fs  # %.2f to %.2f s here; another machine takes another time\n",
-			ceil(20 * range.highest) / 10 + 0.1, range.lowest, range.highest);
+			whole_above(20 * range.highest) / 10 + 0.1, range.lowest, range.highest);
 		return;
 	}
 	width = fprintf(stream, "  %s: %uM", ebbi_promised_word(figure), limit_mib(&range));

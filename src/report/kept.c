@@ -58,7 +58,7 @@ static void measure_peak(const json_t *run, struct measured *measured)
 		unknown(measured, "the peak was not measured");
 		return;
 	}
-	known(measured, bytes, bound, fmax(number(peak, "upper_bytes") - bytes, 0) + bound);
+	known(measured, bytes, bound, ebbi_larger(number(peak, "upper_bytes") - bytes, 0) + bound);
 	if (source && strcmp(source, "wait4-at-most") == 0)
 		measured->low = 0;
 }
@@ -92,7 +92,7 @@ static bool sum_rows(const json_t *rows, const char *field, const char *name, st
 		error += number(row, "error_bytes");
 	}
 	if (found)
-		known(measured, fmax(bytes, 0), 2 * error, 2 * error);
+		known(measured, ebbi_larger(bytes, 0), 2 * error, 2 * error);
 	return found;
 }
 

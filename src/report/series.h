@@ -27,4 +27,15 @@ double ebbi_series_most(const struct series *series);
 /* Whether no value of one lies within the range of the other: more than noise, at a glance. */
 bool ebbi_series_apart(const struct series *a, const struct series *b);
 
+/* fmax and fmin are calls of libm, which would be 0.3 MB of every launcher. */
+static inline double ebbi_larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static inline double ebbi_smaller(double a, double b)
+{
+	return a < b ? a : b;
+}
+
 #endif

@@ -2,9 +2,10 @@
 
 import os
 import re
+import subprocess
 import time
 
-from lib import (MIB, Failed, check, document, ebb, expect, finish, free_port, near, program, run_json, start,
+from lib import (EBB, MIB, Failed, check, document, ebb, expect, finish, free_port, near, program, run_json, start,
                  temporary)
 
 GLIBC = ["--allocator", "glibc"]
@@ -311,3 +312,10 @@ def cost_of_the_tool():
     check(cpu <= 0.02 + total * 0.02, f"{cpu} s of CPU in {total} s")
     if not os.path.exists("/proc/self/smaps_rollup"):
         raise Failed("this kernel has no smaps_rollup")
+
+
+def cost_the_launcher_maps_few_libraries():
+    """Each is 0.05 to 0.3 MB of every launcher: verbs that need more open it themselves, and libm's calls are done without."""
+    text = subprocess.run(["ldd", EBB], capture_output=True, text=True, check=True).stdout
+    names = {line.split()[0].split("/")[-1].split(".so")[0] for line in text.splitlines()}
+    check(names <= {"linux-vdso", "libjansson", "libz", "libc", "ld-linux-x86-64", "ld-linux-aarch64"}, f"{text}")
