@@ -27,3 +27,11 @@ endforeach()
 if(TARGET ebb_command)
 	install(FILES "${CMAKE_SOURCE_DIR}/src/report/html/chart-licence.txt" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 endif()
+
+# Completions, where each shell looks by itself. `ebb completion SHELL` prints them; a test holds them to that.
+if(TARGET ebb_command)
+	set(completions "${CMAKE_SOURCE_DIR}/packaging/completions")
+	install(FILES "${completions}/ebb.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME ebb)
+	install(FILES "${completions}/_ebb" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+	install(FILES "${completions}/ebb.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+endif()

@@ -32,6 +32,9 @@ int ebbi_cli_doctor(char **argv);
 int ebbi_cli_profile(char **argv);
 int ebbi_cli_check(char **argv);
 int ebbi_cli_report(char **argv);
+
+/* completion bash|zsh|fish: no verb of flags.def, but something for `make install`. */
+int ebbi_cli_completion(char **argv);
 int ebbi_cli_env(char **argv);
 
 /* --help of the command, of a verb, and the man page of either (verb NULL: ebb.1). */

@@ -67,6 +67,8 @@ __attribute__((weak)) int main(int argc, char **argv)
 		printf("ebb %s\n", EBB_VERSION);
 		return ebbi_cli_flush();
 	}
+	if (strcmp(argv[1], "completion") == 0)
+		return ebbi_cli_completion(argv + 1);
 #define EBB_VERB(name, arguments, summary) \
 	if (strcmp(argv[1], #name) == 0) \
 		return ebbi_cli_##name(argv + 1);

@@ -11,8 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import lib  # noqa: E402
 
 MODULES = ["cases_arguments", "cases_measuring", "cases_processes", "cases_results", "cases_terminal",
-           "cases_profile", "cases_watch", "cases_compare",
-           "cases_check", "cases_env", "cases_page"]
+           "cases_profile", "cases_watch", "cases_compare",, "cases_check", "cases_env", "cases_page", "cases_completion"
 
 
 def cases(groups):
@@ -25,8 +24,7 @@ def cases(groups):
 
 def main():
     groups = sys.argv[1:] or ["usage", "help", "short", "peak", "ready", "load", "tree", "signals", "preload",
-                              "output", "save", "json", "report", "terminal", "cost", "profile", "watch",
-                              "compare", "promises", "env", "page"]
+                              "output", "save", "json", "report", "terminal", "cost", "profile", "watch",, "promises", "env", "page", "completion", "screen"
     passed = failed = 0
     for name, case in cases(groups):
         try:

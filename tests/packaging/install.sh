@@ -14,7 +14,8 @@ fail() {
 	echo "install.sh: $*" >&2
 	exit 1
 }
-for file in include/ebb/ebb.h include/ebb/stats.def include/ebb/profile.h bin/ebb share/man/man3/libebb.3; do
+for file in include/ebb/ebb.h include/ebb/stats.def include/ebb/profile.h bin/ebb share/man/man3/libebb.3 \
+	share/bash-completion/completions/ebb share/zsh/site-functions/_ebb share/fish/vendor_completions.d/ebb.fish; do
 	[ -s "$root/opt/ebb/$file" ] || fail "$file was not installed"
 done
 
