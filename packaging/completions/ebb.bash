@@ -16,7 +16,7 @@ _ebb()
 	[ "$current" != = ] || current=
 	[ "$previous" != = ] || previous=${COMP_WORDS[COMP_CWORD - 2]}
 	if [ "$COMP_CWORD" -eq 1 ] || { [ "$COMP_CWORD" -eq 2 ] && [ "${COMP_WORDS[1]}" = help ]; }; then
-		_ebb_words -W 'run watch profile check env report help --help --version'
+		_ebb_words -W 'run watch compare profile check env report help --help --version'
 		return
 	fi
 	case ${COMP_WORDS[1]} in
@@ -35,6 +35,14 @@ _ebb()
 		directories=' '
 		names=' '
 		operand='process'
+		;;
+	compare)
+		flags='--help --allocators --variant --variant-command --runs --ready-tcp --ready-http --ready-log --ready-timeout --load --work --rest --grace --before --then --evict --between --save --json --bytes'
+		valued=' --allocators --variant --variant-command --runs --ready-tcp --ready-http --ready-log --ready-timeout --load --work --rest --grace --before --then --evict --between --save '
+		files=' --save '
+		directories=' '
+		names=' --allocators '
+		operand='command'
 		;;
 	profile)
 		flags='--help -o --svg --folded --json --total --all --bytes'

@@ -64,7 +64,7 @@ def completion_bash():
     check(str(os.getpid()) in in_bash("ebb", "watch", ""), "no processes")
     for verb in verbs():
         text = expect(ebb(verb, "--help"), code=0).out
-        flags = set(re.findall(r"^  (--?[a-z][a-z-]*)", text, re.M))
+        flags = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z])(?![\w-])", text))
         check(flags | {"--help"} == set(in_bash("ebb", verb, "-")), f"{verb}: {flags ^ set(in_bash('ebb', verb, '-'))}")
 
 

@@ -3,6 +3,7 @@
 
 import importlib
 import pathlib
+import re
 import sys
 import traceback
 
@@ -10,8 +11,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import lib  # noqa: E402
 
-MODULES = ["cases_arguments", "cases_measuring", "cases_processes", "cases_results", "cases_terminal",
-           "cases_profile", "cases_watch", "cases_compare",, "cases_check", "cases_env", "cases_page", "cases_completion"
+HERE = pathlib.Path(__file__).resolve().parent
+MODULES = sorted(path.stem for path in HERE.glob("cases_*.py"))
+# Listed once, where each is made a test.
+GROUPS = re.search(r"foreach\(group ([^)]*)\)", (HERE / "CMakeLists.txt").read_text()).group(1).split()
 
 
 def cases(groups):
@@ -23,8 +26,7 @@ def cases(groups):
 
 
 def main():
-    groups = sys.argv[1:] or ["usage", "help", "short", "peak", "ready", "load", "tree", "signals", "preload",
-                              "output", "save", "json", "report", "terminal", "cost", "profile", "watch",, "promises", "env", "page", "completion", "screen"
+    groups = sys.argv[1:] or GROUPS
     passed = failed = 0
     for name, case in cases(groups):
         try:
