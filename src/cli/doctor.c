@@ -9,6 +9,7 @@
 #include "doctor/files.h"
 #include "doctor/ledger_file.h"
 #include "doctor/live.h"
+#include "doctor/pair.h"
 #include "doctor/result_file.h"
 #include "observe/ledger.h"
 #include "report/verdict.h"
@@ -18,6 +19,8 @@
 
 /* Too large for a stack, and there is one doctor a process. */
 static struct facts facts;
+static struct pair pair;
+static bool is_pair;
 static struct look look;
 static struct account_table table;
 
@@ -68,7 +71,7 @@ static int ask_ledgers(const struct option_list *list)
 	return 0;
 }
 
-/* What lies there: a directory of saved files, or a result. */
+/* What lies there: a directory of saved files, one of two such directories, or a result. */
 static int load_saved(const char *path)
 {
 	char message[FACTS_MESSAGE];
@@ -80,14 +83,16 @@ static int load_saved(const char *path)
 				  path, strerror(errno));
 		return EXIT_USAGE;
 	}
-	error = S_ISDIR(stat_of.st_mode) ? ebbi_facts_from_files(&facts, path, message)
-					 : ebbi_facts_from_result(&facts, path, message);
+	error = S_ISDIR(stat_of.st_mode) ? ebbi_pair_read(path, &pair, &is_pair, message) : 0;
+	if (error == 0 && !is_pair)
+		error = S_ISDIR(stat_of.st_mode) ? ebbi_facts_from_files(&facts, path, message)
+						 : ebbi_facts_from_result(&facts, path, message);
 	if (error != 0) {
 		ebbi_cli_complain("%s", message);
 		return EXIT_USAGE;
 	}
 	for (enum fact_id id = 0; id < FACT_COUNT; id++) {
-		if (facts.all[id].known)
+		if (facts.all[id].known || is_pair)
 			return 0;
 	}
 	if (facts.ledger_count + facts.process_count + facts.tried_count > 0)
@@ -117,6 +122,21 @@ static int load_process(pid_t pid, const struct doctor_options *options)
 	return 0;
 }
 
+static void judge(struct verdict *verdict)
+{
+	struct facts *larger;
+
+	if (is_pair) {
+		ebbi_facts_derive(&pair.a);
+		ebbi_facts_derive(&pair.b);
+		ebbi_pair_judge(&pair, &larger, verdict);
+		facts = *larger;
+		return;
+	}
+	ebbi_facts_derive(&facts);
+	ebbi_verdict_make(&facts, verdict);
+}
+
 int ebbi_cli_doctor(char **argv)
 {
 	const struct verb *verb = ebbi_verb_find("doctor");
@@ -144,8 +164,7 @@ int ebbi_cli_doctor(char **argv)
 		code = pid > 0 ? load_process(pid, &options) : load_saved(operands[0]);
 	if (code != 0)
 		return code;
-	ebbi_facts_derive(&facts);
-	ebbi_verdict_make(&facts, &verdict);
+	judge(&verdict);
 	style = ebbi_style_for(STDOUT_FILENO);
 	if (!options.json)
 		ebbi_verdict_text(stdout, &facts, &verdict, pid > 0 ? &table : NULL, &style, options.bytes);

@@ -26,10 +26,9 @@ int ebbi_verdict_exit(const struct verdict *verdict)
 	return code == CODE_UNKNOWN || code == CODE_NOT_COMPARABLE ? 4 : 0;
 }
 
-/* Words in lines of at most WIDTH columns, the first one behind `head`. */
-static void paragraph(const struct page *page, const char *head, unsigned indent, const char *text)
+/* Words in lines of at most WIDTH columns, of which `column` are taken in the first one; later ones are indented. */
+static void words(const struct page *page, size_t column, unsigned indent, const char *text)
 {
-	size_t column = fprintf(page->stream, "%s", head) > 0 ? strlen(head) : 0;
 	const char *at = text;
 
 	while (*at) {
@@ -51,21 +50,29 @@ static void paragraph(const struct page *page, const char *head, unsigned indent
 	fputc('\n', page->stream);
 }
 
+static void paragraph(const struct page *page, const char *head, unsigned indent, const char *text)
+{
+	fputs(head, page->stream);
+	words(page, strlen(head), indent, text);
+}
+
 static void head(const struct page *page, const struct facts *facts, const struct verdict *verdict)
 {
 	const struct finding *first = &verdict->findings[0];
 	const struct style *style = page->style;
 	const char *colour = ebbi_codes[first->code].rank < 2 ? style->warn : style->good;
+	char code[64];
 
 	if (facts->pid > 0)
 		fprintf(page->stream, "%s%s, process %d%s\n\n", style->dim, facts->command, (int)facts->pid,
 			style->off);
 	else if (facts->command[0])
 		fprintf(page->stream, "%s%s%s\n\n", style->dim, facts->command, style->off);
-	fprintf(page->stream, "%s%s%s%s%s%s: %s\n", style->bold, colour, ebbi_codes[first->code].word,
-		verdict->undecided ? " or " : "", verdict->undecided ? ebbi_codes[verdict->findings[1].code].word : "",
-		style->off,
-		verdict->undecided ? "kept by the allocator, pinned or not" : ebbi_codes[first->code].means);
+	snprintf(code, sizeof(code), "%s%s%s:", ebbi_codes[first->code].word, verdict->undecided ? " or " : "",
+		 verdict->undecided ? ebbi_codes[verdict->findings[1].code].word : "");
+	fprintf(page->stream, "%s%s%s%s", style->bold, colour, code, style->off);
+	words(page, strlen(code), 2,
+	      verdict->undecided ? "kept by the allocator, pinned or not" : ebbi_codes[first->code].means);
 	paragraph(page, "  ", 2, first->says);
 	if (first->note[0])
 		paragraph(page, "  ", 2, first->note);
@@ -141,10 +148,10 @@ static void accounts(const struct page *page, const struct facts *facts, const s
 	uint64_t rss = ebbi_fact(facts, FACT_RSS);
 	size_t count;
 
-	fputc('\n', page->stream);
 	if (table) {
 		uint64_t least = table->rss_bytes / SMALL_PART;
 
+		fputc('\n', page->stream);
 		ebbi_accounts_text(page->stream, table, page->style, page->exact,
 				   least > SMALL_LEAST ? least : SMALL_LEAST);
 		return;
@@ -153,7 +160,7 @@ static void accounts(const struct page *page, const struct facts *facts, const s
 	if (count > 0) {
 		struct verdict_row sum = {"rss", "RSS", rss};
 
-		fprintf(page->stream, "  %s%-*s%*s%6s%s\n", page->style->dim, NAME_WIDTH, "account",
+		fprintf(page->stream, "\n  %s%-*s%*s%6s%s\n", page->style->dim, NAME_WIDTH, "account",
 			page->exact ? 15 : 10, page->exact ? "bytes" : "MiB", "%", page->style->off);
 		rows(page, all, count, rss);
 		fputs(page->style->bold, page->stream);
@@ -167,6 +174,21 @@ static void accounts(const struct page *page, const struct facts *facts, const s
 	}
 }
 
+/* What was tried or counted gives about as much; what a remedy is for, that at most. */
+static const char *gain_of(const struct finding *finding, char *ret_text)
+{
+	uint64_t bytes = finding->gain_bytes > 0 ? finding->gain_bytes : finding->bytes;
+	char amount[AMOUNT_BYTES];
+
+	if (ebbi_codes[finding->code].rank == 0)
+		return "no memory";
+	if (bytes == 0)
+		return "not known before it was tried";
+	snprintf(ret_text, FORMAT_BYTES, "%s %s", finding->gain_bytes > 0 ? "about" : "at most",
+		 ebbi_amount(amount, bytes));
+	return ret_text;
+}
+
 static void advice(const struct page *page, const struct verdict *verdict)
 {
 	const struct finding *first = &verdict->findings[0];
@@ -177,8 +199,7 @@ static void advice(const struct page *page, const struct verdict *verdict)
 	if (remedy[0]) {
 		fputc('\n', page->stream);
 		paragraph(page, "  remedy  ", 10, remedy);
-		fprintf(page->stream, "  gain    %s%s\n", first->gain_bytes > 0 ? "about " : "",
-			first->gain_bytes > 0 ? ebbi_amount(text, first->gain_bytes) : "not known before it was tried");
+		fprintf(page->stream, "  gain    %s\n", gain_of(first, text));
 		paragraph(page, "  cost    ", 10, code->cost);
 	}
 	if (verdict->next[0]) {
