@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "doctor/files.h"
+#include "doctor/live_allocators.h"
 #include "observe/machine.h"
 #include "observe/snapshot.h"
 
@@ -138,6 +139,7 @@ int ebbi_facts_from_process(struct facts *facts, pid_t pid, bool stop, struct lo
 	if (error != 0)
 		return explain(ret_message, pid, error == -EINVAL ? -ESRCH : error);
 	from_ebb(facts, ret_look);
+	ebbi_facts_from_allocators(facts, pid);
 	from_children(facts, ret_look);
 	from_group(facts, pid);
 	from_machine(facts);
