@@ -293,7 +293,7 @@ static void act(struct session *session, enum lab_action action, uint64_t now_ns
 		mark_rest(session, now_ns);
 		break;
 	case LAB_MARK_LAST:
-		ebbi_sample_mark(session, &result->last, now_ns);
+		ebbi_sample_last(session, now_ns);
 		ebbi_sample_look(session, LOOKED_AT_WORK);
 		break;
 	case LAB_SEND_TERM:

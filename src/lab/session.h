@@ -46,6 +46,7 @@ struct session {
 	uint64_t next_pss_ns;
 	uint64_t pss_at_rss_bytes; /* RSS sum when PSS was summed last */
 	uint64_t next_look_ns;     /* at work, where looking is rationed */
+	uint64_t next_last_ns;     /* and so is the last mark */
 	uint64_t next_tick_ns;
 };
 
@@ -63,6 +64,8 @@ __attribute__((format(printf, 2, 3))) void ebbi_session_progress(struct session 
 /* sampling.c */
 void ebbi_sample(struct session *session, uint64_t now_ns);
 void ebbi_sample_mark(struct session *session, struct mark *mark, uint64_t now_ns);
+/* The mark of a command that may end at any time; does nothing when the one before cost too much to make another so soon. */
+void ebbi_sample_last(struct session *session, uint64_t now_ns);
 /* Right after a mark of that kind: looks in full at the largest process. */
 void ebbi_sample_look(struct session *session, enum looked when);
 void ebbi_sample_preload_end(struct session *session);
