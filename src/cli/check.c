@@ -8,12 +8,15 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "doctor/files.h"
+#include "doctor/result_file.h"
 #include "lab/promise.h"
 #include "report/accounts.h"
 #include "report/kept.h"
 #include "report/run_json.h"
 #include "report/run_text.h"
 #include "report/saved.h"
+#include "report/verdict.h"
 #include "report/words.h"
 
 #define EXIT_BROKEN 1
@@ -23,6 +26,8 @@ static struct promise promise;
 static struct check_series series;
 static struct kept_check check;
 static json_t *baseline;
+static struct facts facts;
+static struct verdict verdict;
 
 /* --- A series of runs -------------------------------------------------------------------- */
 
@@ -319,15 +324,47 @@ static int save_json(void)
 	return error != 0 ? EXIT_NOT_MEASURED : 0;
 }
 
-static void print_text(void)
+/* What the doctor says of the worst run of a broken promise. */
+static bool diagnose(const json_t *runs)
+{
+	char message[FACTS_MESSAGE];
+
+	if (check.kept != KEPT_BROKEN ||
+	    ebbi_facts_from_run(&facts, json_array_get(runs, check.worst_run), promise.path, message) != 0)
+		return false;
+	ebbi_facts_derive(&facts);
+	ebbi_verdict_make(&facts, &verdict);
+	return true;
+}
+
+/* Of the worst run's one process; NULL when there were more, or no look was taken. */
+static const struct account_table *accounts_of(const struct full_look *full)
+{
+	static struct account_table table;
+
+	if (!full->look || full->processes > 1)
+		return NULL;
+	ebbi_accounts_make(full->look, &table);
+	return &table;
+}
+
+static void print_text(bool diagnosed)
 {
 	struct style style = ebbi_style_for(STDOUT_FILENO);
+	const struct full_look *full = &series.runs[check.worst_run]->result.full_look;
+	const struct account_table *table = diagnosed ? accounts_of(full) : NULL;
 
 	ebbi_kept_text(stdout, &check, &style, options.bytes);
 	if (check.kept != KEPT_BROKEN)
 		return;
 	printf("\nwho held it in run %zu, the worst:\n", check.worst_run + 1);
-	ebbi_run_accounts_text(stdout, &series.runs[check.worst_run]->result, &style, options.bytes);
+	/* The doctor's screen has the table of one process in it; of a tree it has one of its own. */
+	if (!table)
+		ebbi_run_accounts_text(stdout, &series.runs[check.worst_run]->result, &style, options.bytes);
+	if (!diagnosed)
+		return;
+	fputc('\n', stdout);
+	ebbi_verdict_text(stdout, &facts, &verdict, table, &style, options.bytes);
 }
 
 static int deliver(void)
@@ -337,12 +374,17 @@ static int deliver(void)
 				    [KEPT_UNKNOWN] = EXIT_NOT_MEASURED,
 				    [KEPT_BROKEN] = EXIT_BROKEN};
 	json_t *runs = ebbi_check_documents(&series);
+	const struct full_look *full;
+	bool diagnosed;
 	int code = 0, other;
 
 	check = (struct kept_check){.promise = &promise, .runs = runs, .baseline = baseline};
 	ebbi_kept_judge(&check);
+	full = &series.runs[check.worst_run]->result.full_look;
+	diagnosed = diagnose(runs);
+	check.verdict = diagnosed ? ebbi_verdict_json(&facts, &verdict, accounts_of(full)) : NULL;
 	if (!options.json)
-		print_text();
+		print_text(diagnosed);
 	if (options.json || options.save)
 		code = save_json();
 	other = write_file(options.junit, "we", ebbi_kept_junit);
@@ -353,6 +395,7 @@ static int deliver(void)
 		ebbi_kept_annotations(annotations(), &check, annotated_file(promise.path));
 	other = ebbi_cli_flush();
 	code = code ? code : other;
+	json_decref(check.verdict);
 	json_decref(runs);
 	return codes[check.kept] ? codes[check.kept] : code;
 }

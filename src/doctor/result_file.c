@@ -87,7 +87,7 @@ static void from_accounts(struct facts *facts, const json_t *accounts)
 	}
 }
 
-static int from_document(struct facts *facts, const json_t *document, const char *path, char *message)
+int ebbi_facts_from_run(struct facts *facts, const json_t *document, const char *path, char *ret_message)
 {
 	const json_t *machine = json_object_get(document, "machine");
 	const char *source;
@@ -95,13 +95,13 @@ static int from_document(struct facts *facts, const json_t *document, const char
 	json_t *first = json_array_get(json_object_get(document, "command"), 0);
 
 	if (strcmp(text(document, "schema"), "ebb.run/1") != 0) {
-		snprintf(message, FACTS_MESSAGE,
+		snprintf(ret_message, FACTS_MESSAGE,
 			 "%.300s: no result of ebb run (schema ebb.run/1): give a PID, such a result, or a directory",
 			 path);
 		return -EINVAL;
 	}
 	if (!mark) {
-		snprintf(message, FACTS_MESSAGE, "%.300s: no figure of memory in it: the command ended too early",
+		snprintf(ret_message, FACTS_MESSAGE, "%.300s: no figure of memory in it: the command ended too early",
 			 path);
 		return -EINVAL;
 	}
@@ -135,7 +135,7 @@ int ebbi_facts_from_result(struct facts *facts, const char *path, char *ret_mess
 			snprintf(ret_message, FACTS_MESSAGE, "%.300s: %s", path, strerror(errno != 0 ? errno : EINVAL));
 		return -EINVAL;
 	}
-	error = json_is_object(document) ? from_document(facts, document, path, ret_message) : -EINVAL;
+	error = json_is_object(document) ? ebbi_facts_from_run(facts, document, path, ret_message) : -EINVAL;
 	if (!json_is_object(document))
 		snprintf(ret_message, FACTS_MESSAGE, "%.300s: no result of ebb run", path);
 	json_decref(document);

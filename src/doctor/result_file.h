@@ -9,8 +9,14 @@
 #ifndef EBBI_DOCTOR_RESULT_FILE_H
 #define EBBI_DOCTOR_RESULT_FILE_H
 
+#include <jansson.h>
+
 #include "doctor/facts.h"
 
+/* `path`: what the document is called in the line. */
+int ebbi_facts_from_run(struct facts *facts, const json_t *document, const char *path, char *ret_message);
+
+/* The document in the file at `path`. */
 int ebbi_facts_from_result(struct facts *facts, const char *path, char *ret_message);
 
 #endif

@@ -55,7 +55,7 @@ struct kept_check {
 	struct judged limits[PROMISE_LIMITS];
 	enum kept kept;
 	size_t worst_run;      /* of the limit that was broken the most */
-	const json_t *verdict; /* ebb.doctor/1 of that run, or NULL */
+	json_t *verdict; /* ebb.doctor/1 of that run, or NULL */
 };
 
 /* One figure of one run. Pure. */
