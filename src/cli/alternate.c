@@ -106,6 +106,12 @@ static int prepare(struct alternation *alternation, struct trials *trials, const
 	return call_hook(alternation, trials, "--between", &hook);
 }
 
+/* A long load would push the time that is left off the line. */
+static void show_phase(void *context, const char *line)
+{
+	ebbi_progress_phase(context, strncmp(line, "load: ", 6) == 0 ? "load" : line);
+}
+
 /* --- One run ----------------------------------------------------------------------------- */
 
 static void make_plan(struct alternation *alternation, const struct variant *variant, size_t generation)
@@ -125,7 +131,7 @@ static void make_plan(struct alternation *alternation, const struct variant *var
 	plan.grace_ns = options->grace;
 	plan.quiet = true;
 	plan.ends_by_interrupt = true;
-	plan.progress = ebbi_progress_phase;
+	plan.progress = show_phase;
 	plan.tick = ebbi_progress_tick;
 	plan.progress_context = &alternation->progress;
 }

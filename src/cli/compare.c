@@ -197,7 +197,8 @@ static void print_text(const struct compare_options *options, const struct alter
 		fprintf(stdout, "%s%zu warm-up run%s that had to read files from the disk: not counted%s\n", style.dim,
 			alternation->warm_ups, alternation->warm_ups == 1 ? "" : "s", style.off);
 	if (alternation->count < total)
-		fprintf(stdout, "%s%zu of %zu runs%s\n", style.warn, alternation->count, total, style.off);
+		fprintf(stdout, "%s%s%zu of %zu runs%s\n", style.warn, alternation->stop_signal ? "interrupted: " : "",
+			alternation->count, total, style.off);
 }
 
 /* 0 or an exit code. */

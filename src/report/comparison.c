@@ -97,7 +97,8 @@ static void row(const struct view *view, enum figure figure, const struct group 
 	}
 	ebbi_figure_format(text, figure, ebbi_series_median(series), view->exact);
 	fprintf(view->stream, "%s%*s%s", view->style->bold, MEDIAN_WIDTH, text, view->style->off);
-	ebbi_figure_range(text, figure, ebbi_series_least(series), ebbi_series_most(series), view->exact);
+	ebbi_figure_range(text, figure, ebbi_series_median(series), ebbi_series_least(series), ebbi_series_most(series),
+			  view->exact);
 	fprintf(view->stream, "%s%*s%s", view->style->dim, view->exact ? RANGE_WIDTH_EXACT : RANGE_WIDTH, text,
 		view->style->off);
 	if (group != view->base && view->base->series[figure].count > 0)
@@ -248,12 +249,38 @@ static bool glibc_alone(const struct view *view)
 
 		if (!group)
 			continue;
-		if (strcmp(group->build.allocator, "glibc") != 0)
+		if (strcmp(group->build.allocator, "glibc") != 0 || group->build.linked[0])
 			return false;
 		differ = differ || strcmp(group->build.command, view->base->build.command) != 0 ||
 			 strcmp(group->build.build_id, view->base->build.build_id) != 0;
 	}
 	return differ;
+}
+
+static void note(const struct view *view, const char *text)
+{
+	fprintf(view->stream, "%s%-*s%s", view->style->warn, WORD_WIDTH - 2, "note", view->style->off);
+	wrapped(view->stream, text, WORD_WIDTH - 2, WORD_WIDTH - 2);
+}
+
+static void notes(const struct view *view)
+{
+	char text[512];
+
+	for (size_t i = 0; i < view->comparison->group_count; i++) {
+		const struct group *group = in_view(view, i);
+
+		if (!group || group->runs == 0 || group->build.linked[0] == 0)
+			continue;
+		snprintf(text, sizeof(text),
+			 "%s is linked by the command of %s itself: its figures are those of that, not of %s",
+			 group->build.linked, group->label, group->build.allocator);
+		note(view, text);
+	}
+	if (glibc_alone(view))
+		note(view,
+		     "All of them run on glibc's malloc, which keeps more after it has freed large blocks. Before "
+		     "a program is blamed, compare again with MALLOC_MMAP_THRESHOLD_=1048576 set for all.");
 }
 
 static void generation_text(struct view *view)
@@ -287,11 +314,7 @@ static void generation_text(struct view *view)
 		fprintf(view->stream, "%seffect: -1.00 all runs below all of %s, +1.00 all above (Cliff's delta)%s\n",
 			view->style->dim, view->base->label, view->style->off);
 	conclusions(view);
-	if (glibc_alone(view))
-		wrapped(view->stream,
-			"note      All of them run on glibc's malloc, which keeps more after it has freed large blocks. Before "
-			"a program is blamed, compare again with MALLOC_MMAP_THRESHOLD_=1048576 set for all.",
-			0, WORD_WIDTH - 2);
+	notes(view);
 }
 
 void ebbi_comparison_text(FILE *stream, const struct comparison *comparison, const struct style *style,

@@ -10,8 +10,9 @@
 #define SHARE_LEAST 0.01
 #define BYTES_LEAST 262144.0
 #define SECONDS_LEAST 0.01
-/* Values that lie within this of their median are close together. */
+/* Values that lie within this share of the lowest median are close together; CPU times of the same work vary more. */
 #define SHARE_CLOSE 0.03
+#define SHARE_CLOSE_CPU 0.06
 /* The least chance there is with 3 and 3 runs: more than CHANCE_MOST. */
 #define RUNS_LEAST 4
 
@@ -50,12 +51,13 @@ static enum relation relation_of(const struct contest *contest, const struct gro
 	double least = least_of(contest, median(contest, best));
 	double spread = ebbi_larger(ebbi_series_most(a), ebbi_series_most(b)) -
 			ebbi_smaller(ebbi_series_least(a), ebbi_series_least(b));
+	double close = contest->figure == FIGURE_CPU ? SHARE_CLOSE_CPU : SHARE_CLOSE;
 	bool few = a->count < RUNS_LEAST || b->count < RUNS_LEAST;
 	bool parted = effect.chance <= CHANCE_MOST || (few && ebbi_series_apart(a, b));
 
 	if (parted && effect.shift > least)
 		return RELATION_HIGHER;
-	if (parted || spread <= ebbi_larger(contest->least, median(contest, best) * SHARE_CLOSE))
+	if (parted || spread <= ebbi_larger(contest->least, median(contest, best) * close))
 		return RELATION_SAME;
 	return RELATION_UNSURE;
 }

@@ -108,6 +108,8 @@ static void say_same(struct sentence *sentence, const struct phase_verdict *verd
 	    is_anonymous(verdict) ? " of anonymous memory" : "");
 	if (verdict->next)
 		say(sentence, ", all below %s", verdict->next->label);
+	if (verdict->best->runs < 2)
+		say(sentence, " (one run: may be chance)");
 	if (verdict->by_files)
 		say(sentence, "; the totals differ in pages of files alone");
 }

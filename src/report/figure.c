@@ -6,8 +6,9 @@
 #include "report/format.h"
 
 #define MIB 1048576.0
-/* A range is written in the unit that its largest value wants. */
 #define MILLISECONDS_BELOW 0.1
+/* Two counts from here on have no room in a range. */
+#define MILLIONS_FROM 1e6
 
 const struct figure_kind ebbi_figures[FIGURE_COUNT] = {
 #define EBB_FIGURE(id, key, word, phase, unit) \
@@ -18,14 +19,14 @@ const struct figure_kind ebbi_figures[FIGURE_COUNT] = {
 };
 
 /* A number of anything; small ones with a digit behind the point. */
-static void count_text(char *ret_text, double value)
+static void count_text(char *ret_text, double value, bool exact)
 {
 	if (value < 100 && value != floor(value))
 		snprintf(ret_text, FORMAT_BYTES, "%.2f", value);
-	else if (value < 1e15)
-		ebbi_format_count(ret_text, (uint64_t)(value + 0.5));
+	else if (value < MILLIONS_FROM || exact)
+		ebbi_format_count(ret_text, (uint64_t)fmin(value + 0.5, 1e18));
 	else
-		snprintf(ret_text, FORMAT_BYTES, "%.3g", value);
+		snprintf(ret_text, FORMAT_BYTES, "%.4gM", value / 1e6);
 }
 
 const char *ebbi_figure_format(char *ret_text, enum figure figure, double value, bool exact_bytes)
@@ -44,23 +45,24 @@ const char *ebbi_figure_format(char *ret_text, enum figure figure, double value,
 			snprintf(ret_text, FORMAT_BYTES, "%.2f s", value);
 		break;
 	case FIGURE_UNIT_COUNT:
-		count_text(ret_text, value);
+		count_text(ret_text, value, exact_bytes);
 		break;
 	}
 	return ret_text;
 }
 
-const char *ebbi_figure_range(char *ret_text, enum figure figure, double least, double most, bool exact_bytes)
+const char *ebbi_figure_range(char *ret_text, enum figure figure, double median, double least, double most,
+			      bool exact_bytes)
 {
 	char from[FORMAT_BYTES], to[FORMAT_BYTES];
 	bool seconds = ebbi_figures[figure].unit == FIGURE_UNIT_SECONDS;
 	double unit = ebbi_figures[figure].unit == FIGURE_UNIT_BYTES && !exact_bytes ? MIB
-		      : seconds && most < MILLISECONDS_BELOW                         ? 1e-3
+		      : seconds && median < MILLISECONDS_BELOW                       ? 1e-3
 										     : 1;
 
 	if (ebbi_figures[figure].unit == FIGURE_UNIT_COUNT) {
-		count_text(from, least);
-		count_text(to, most);
+		count_text(from, least, exact_bytes);
+		count_text(to, most, exact_bytes);
 	} else {
 		int digits = seconds && unit == 1 ? 2 : exact_bytes && !seconds ? 0 : 1;
 

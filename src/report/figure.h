@@ -24,8 +24,9 @@ extern const struct figure_kind ebbi_figures[FIGURE_COUNT];
 /* With its unit: "34.2 MiB", "0.81 s", "81,234". */
 const char *ebbi_figure_format(char *ret_text, enum figure figure, double value, bool exact_bytes);
 
-/* "33.9 .. 35.1", without a unit. */
-const char *ebbi_figure_range(char *ret_text, enum figure figure, double least, double most, bool exact_bytes);
+/* "33.9 .. 35.1", without a unit: it is that in which the median is written. */
+const char *ebbi_figure_range(char *ret_text, enum figure figure, double median, double least, double most,
+			      bool exact_bytes);
 
 /* "+1.4 MiB", "-0.20 s" */
 const char *ebbi_figure_shift(char *ret_text, enum figure figure, double shift, bool exact_bytes);

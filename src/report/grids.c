@@ -179,7 +179,8 @@ static void add_series(json_t *row, const json_t *series, const json_t *base, en
 	if (json_is_object(base))
 		ebbi_format_change(change, number(series, "median"), number(base, "median"));
 	if (several)
-		ebbi_figure_range(range, figure, number(series, "least"), number(series, "most"), exact);
+		ebbi_figure_range(range, figure, number(series, "median"), number(series, "least"),
+				  number(series, "most"), exact);
 	ebbi_figure_format(median, figure, number(series, "median"), exact);
 	if (!change[0] && !several)
 		ebbi_grid_cell(row, "%s", median);

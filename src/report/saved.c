@@ -16,10 +16,10 @@ static int wrong(char *ret_message, const char *path, const char *what)
 	return -EINVAL;
 }
 
-/* A text field, or false; longer ones are cut. */
-static bool get_text(const json_t *object, const char *key, char *ret_text, size_t size)
+/* A text, or false; longer ones are cut. */
+static bool copy_text(const json_t *string, char *ret_text, size_t size)
 {
-	const char *value = json_string_value(json_object_get(object, key));
+	const char *value = json_string_value(string);
 
 	if (!value)
 		return false;
@@ -37,6 +37,11 @@ static bool get_text(const json_t *object, const char *key, char *ret_text, size
 			*at = '?';
 	}
 	return true;
+}
+
+static bool get_text(const json_t *object, const char *key, char *ret_text, size_t size)
+{
+	return copy_text(json_object_get(object, key), ret_text, size);
 }
 
 static bool get_number(const json_t *object, const char *key, double *ret_value)
@@ -137,6 +142,9 @@ static void read_build(const json_t *root, struct saved_build *build)
 
 	get_text(allocator, "name", build->allocator, sizeof(build->allocator));
 	get_text(allocator, "build_id", build->allocator_build_id, sizeof(build->allocator_build_id));
+	if (!json_is_string(json_object_get(allocator, "path")))
+		copy_text(json_array_get(json_object_get(allocator, "other_allocators"), 0), build->linked,
+			  sizeof(build->linked));
 	get_text(json_object_get(root, "executable"), "build_id", build->build_id, sizeof(build->build_id));
 	for (size_t i = 0; i < json_array_size(command) && length < sizeof(build->command); i++) {
 		const char *word = json_string_value(json_array_get(command, i));

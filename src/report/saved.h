@@ -29,8 +29,9 @@ enum figure {
 struct saved_build {
 	char allocator[64];
 	char allocator_build_id[68]; /* "": none */
-	char command[256];           /* as much as tells one from another */
-	char build_id[68];           /* of the program; "": none, or not known */
+	char linked[64];   /* an allocator that the program brings along, where nothing was preloaded; "": none */
+	char command[256]; /* as much as tells one from another */
+	char build_id[68]; /* of the program; "": none, or not known */
 };
 
 /* One result, as far as a comparison needs it. Bytes and seconds. */

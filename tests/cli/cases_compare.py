@@ -123,7 +123,7 @@ def compare_interrupted():
         time.sleep(1)
         process.send_signal(signal.SIGINT)
         outcome = finish(process)
-        expect(outcome, code=130, out=r"^1 of 10 runs$")
+        expect(outcome, code=130, out=r"^interrupted: 1 of 10 runs$")
         result = json.load(open(path))
         check(result["interrupted"] and len(result["runs"]) == 1, f"{len(result['runs'])} runs")
         pid = open(f"{directory}/pid").read().strip()
