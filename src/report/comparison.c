@@ -227,9 +227,10 @@ static void conclusions(const struct view *view)
 	ebbi_sentence_conclusion(&conclusion, text, sizeof(text));
 	if (!view->several || text[0] == 0)
 		return;
-	fprintf(view->stream, "\n%s%s%s ", conclusion.any ? style->bold : style->warn,
-		conclusion.work_differs ? "not comparable:" : "lowest:", style->off);
-	wrapped(view->stream, text, sizeof("lowest:"), sizeof("lowest:"));
+	fputc('\n', view->stream);
+	if (!conclusion.work_differs)
+		fprintf(view->stream, "%slowest:%s ", conclusion.any ? style->bold : style->warn, style->off);
+	wrapped(view->stream, text, conclusion.work_differs ? 0 : sizeof("lowest:"), sizeof("lowest:"));
 	for (enum compared_phase i = 0; i < COMPARED_COUNT; i++) {
 		ebbi_sentence_phase(&conclusion.phases[i], view->exact, text, sizeof(text));
 		if (text[0] == 0)

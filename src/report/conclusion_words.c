@@ -161,7 +161,7 @@ void ebbi_sentence_conclusion(const struct conclusion *conclusion, char *ret_tex
 	ret_text[0] = 0;
 	if (conclusion->work_differs) {
 		say(&sentence,
-		    "none: the runs served from %.10g to %.10g, and memory after different work says nothing",
+		    "not comparable: the runs served from %.10g to %.10g, and memory after different work says nothing",
 		    conclusion->work_least, conclusion->work_most);
 		return;
 	}

@@ -306,7 +306,7 @@ def report_refuses_different_work():
     with temporary() as directory:
         paths = [saved(directory, f"{label}{i}", label=label, load__work=work)
                  for label, work in (("a", 1000), ("b", 800)) for i in range(2)]
-        expect(ebb("report", *paths), out=r"^not comparable: none: the runs served from 800 to 1000, and")
+        expect(ebb("report", *paths), out=r"^not comparable: the runs served from 800 to 1000, and")
         paths = [saved(directory, f"{label}{i}", label=label, load__work=work)
                  for label, work in (("a", 1000), ("b", 980)) for i in range(2)]
         expect(ebb("report", *paths), code=0, out=r"^lowest: ")
