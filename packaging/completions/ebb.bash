@@ -16,7 +16,7 @@ _ebb()
 	[ "$current" != = ] || current=
 	[ "$previous" != = ] || previous=${COMP_WORDS[COMP_CWORD - 2]}
 	if [ "$COMP_CWORD" -eq 1 ] || { [ "$COMP_CWORD" -eq 2 ] && [ "${COMP_WORDS[1]}" = help ]; }; then
-		_ebb_words -W 'run watch compare profile check env report help --help --version'
+		_ebb_words -W 'run watch compare doctor profile check env report help --help --version'
 		return
 	fi
 	case ${COMP_WORDS[1]} in
@@ -43,6 +43,14 @@ _ebb()
 		directories=' '
 		names=' --allocators '
 		operand='command'
+		;;
+	doctor)
+		flags='--help --ledger --save --stop --json --bytes'
+		valued=' --ledger --save '
+		files=' '
+		directories=' --save '
+		names=' '
+		operand='file'
 		;;
 	profile)
 		flags='--help -o --svg --folded --json --total --all --bytes'

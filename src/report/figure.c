@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "report/format.h"
+#include "report/series.h"
 
 #define MIB 1048576.0
 #define MILLISECONDS_BELOW 0.1
@@ -21,10 +22,10 @@ const struct figure_kind ebbi_figures[FIGURE_COUNT] = {
 /* A number of anything; small ones with a digit behind the point. */
 static void count_text(char *ret_text, double value, bool exact)
 {
-	if (value < 100 && value != floor(value))
+	if (value < 100 && value != (double)(uint64_t)value)
 		snprintf(ret_text, FORMAT_BYTES, "%.2f", value);
 	else if (value < MILLIONS_FROM || exact)
-		ebbi_format_count(ret_text, (uint64_t)fmin(value + 0.5, 1e18));
+		ebbi_format_count(ret_text, (uint64_t)ebbi_smaller(value + 0.5, 1e18));
 	else
 		snprintf(ret_text, FORMAT_BYTES, "%.4gM", value / 1e6);
 }
