@@ -49,12 +49,21 @@ static void from_ebb(struct facts *facts, const struct look *look)
 {
 	const struct ebb_snapshot *ebb = &look->snapshot;
 	uint64_t held = ebbi_snapshot_held(ebb), live = ebb->live_bytes;
+	uint64_t heap = ebbi_holdings_of(&look->holdings, HOLDER_HEAP), kept = held + ebb->metadata_bytes, newer = 0;
 
 	if (look->snapshot_error != 0)
 		return;
 	snprintf(facts->allocator, sizeof(facts->allocator), "ebb");
 	ebbi_facts_add_allocator(facts, "ebb");
+	/* Figures are up to a second old: what has come since is resident in the heap's mappings, live or freed again. */
+	if (heap > kept && heap - kept > live) {
+		newer = heap - kept - live;
+		live += newer;
+	}
+	if (heap > 0)
+		ebbi_fact_set(facts, FACT_RESIDENT, heap, "smaps");
 	ebbi_fact_set(facts, FACT_LIVE, live, "ebb snapshot");
+	facts->all[FACT_LIVE].bound = newer;
 	ebbi_fact_set(facts, FACT_HELD, held, "ebb snapshot");
 	ebbi_fact_set(facts, FACT_TRIMMABLE, held, "ebb snapshot");
 }

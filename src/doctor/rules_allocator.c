@@ -121,6 +121,8 @@ static void second(const struct facts *facts, struct verdict *verdict)
 	struct finding *finding;
 	bool by_ledger = !ebbi_known(facts, FACT_LIVE);
 
+	/* Whatever is in its pages is its own, live or not. */
+	named = named > ebbi_fact(facts, FACT_RESIDENT) ? named : ebbi_fact(facts, FACT_RESIDENT);
 	if (by_ledger)
 		named = ebbi_fact(facts, FACT_LEDGER);
 	if (facts->allocator_count < 2 || !ebbi_known(facts, FACT_ANON) || named >= anon ||

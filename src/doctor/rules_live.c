@@ -234,7 +234,9 @@ static void unknown(const struct facts *facts, struct verdict *verdict)
 	else if (!ebbi_known(facts, FACT_RSS_ANON))
 		next = "RssAnon, RssFile and RssShmem in /proc/PID/status";
 	else if (!ebbi_known(facts, FACT_LIVE))
-		next = "what is live in the allocator: malloc_info, jemalloc's stats.allocated, or ebb doctor PID while it runs";
+		next = facts->pid > 0
+			       ? "what is live in the allocator: its own statistics (jemalloc's stats.allocated, mi_stats_print), or the same under ebb run"
+			       : "what is live in the allocator: malloc_info, jemalloc's stats.allocated, or ebb doctor PID while it runs";
 	else
 		next = "the application's own ledger, with --ledger";
 	snprintf(verdict->next, sizeof(verdict->next), "%s", next);

@@ -71,8 +71,11 @@ static json_t *ledger_of(const struct facts *facts)
 							    : json_integer((json_int_t)facts->all[id].value));
 	}
 	json_object_set_new(document, "command", json_string(facts->command));
-	if (facts->allocator[0] && json_object_get(document, "allocator"))
+	if (facts->allocator[0]) {
+		if (!json_object_get(document, "allocator"))
+			json_object_set_new(document, "allocator", json_object());
 		json_object_set_new(json_object_get(document, "allocator"), "name", json_string(facts->allocator));
+	}
 	for (size_t i = 0; i < facts->allocator_count; i++)
 		json_array_append_new(list, json_string(facts->allocators[i]));
 	json_object_set_new(document, "allocators", list);

@@ -1,0 +1,121 @@
+"""doctor on living processes, on what it saved of them, and on results; the frozen cases are in tests/doctor."""
+
+import json
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+
+from lib import LIB, MIB, check, document, ebb, environment, expect, near, program, temporary
+
+SECRET = "correct-horse-battery"
+
+
+class Process:
+    """A process with 60 MiB that are live, a secret in its environment and one in its arguments."""
+
+    def __init__(self, on_ebb=False):
+        env = environment(PASSWORD=SECRET, **({"LD_PRELOAD": str(LIB / "libebb.so")} if on_ebb else {}))
+        code = "import time\nx = bytearray(b'x') * (60 << 20)\ntime.sleep(1.5)\nprint('up', flush=True)\ntime.sleep(60)"
+        self.process = subprocess.Popen([sys.executable, "-c", code, "--password", SECRET], env=env, stdout=subprocess.PIPE)
+        self.process.stdout.readline()
+        self.pid = str(self.process.pid)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def judged(*arguments):
+    outcome = ebb("doctor", "--json", *arguments)
+    check(outcome.code in (0, 4), f"{outcome}")
+    return document(outcome)
+
+
+def sums_up(verdict):
+    check(sum(row["bytes"] for row in verdict["accounts"]) == verdict["rss_bytes"], f"accounts: {verdict['accounts']}")
+
+
+def doctor_usage():
+    for arguments, message in (
+        ([], r"ebb doctor PID, RESULT or DIRECTORY"),
+        (["1", "2"], r"one thing at a time"),
+        (["/nowhere/at/all"], r"/nowhere/at/all: No such file.*give a PID"),
+        (["/dev/null"], r"/dev/null"),
+        (["--save", "x", "/"], r"--save and --stop need a living process"),
+        (["--ledger", "redis", str(os.getpid())], r"--ledger 'redis': write NAME="),
+    ):
+        expect(ebb("doctor", *arguments), code=2, out=r"\A\Z", err=message, err_lines=1)
+
+
+def doctor_nobody():
+    process = subprocess.Popen(["true"])
+    process.wait()
+    expect(ebb("doctor", str(process.pid)), code=3, out=r"\A\Z", err=rf"process {process.pid}: there is none", err_lines=1)
+
+
+def doctor_live():
+    with Process() as process:
+        verdict = judged(process.pid)
+        sums_up(verdict)
+        check(verdict["pid"] == int(process.pid) and verdict["command"].startswith("python"), f"{verdict}")
+        check(verdict["rss_bytes"] > 60 * MIB, f"RSS {verdict['rss_bytes']}")
+        check(verdict["evidence"] and all(row["source"] for row in verdict["evidence"]), f"{verdict['evidence']}")
+        check(SECRET not in json.dumps(verdict), "the secret is in the verdict")
+        text = expect(ebb("doctor", process.pid), out=r"^python\S*, process \d+$").out
+        check("RSS" in text and "not accounted" in text and "not in RSS" in text, text)
+        exact = ebb("doctor", "--bytes", process.pid).out
+        check(any(word.isdigit() and int(word) > 60 * MIB for word in exact.split()), exact)
+
+
+def doctor_under_ebb():
+    with Process(on_ebb=True) as process:
+        verdict = judged(process.pid)
+        sums_up(verdict)
+        live = [row["bytes"] for row in verdict["evidence"] if row["source"] == "ebb snapshot"]
+        check(live and max(live) > 60 * MIB, f"no figure of the snapshot: {verdict['evidence']}")
+        check(not verdict["code"].startswith("ALLOC_"), f"{verdict['sentence']}")
+
+
+def doctor_ledger():
+    with Process() as process:
+        for bytes_told, code in ((62 * MIB, "LIVE_LEDGER"), (1000 * MIB, "INSTRUMENT")):
+            verdict = judged(process.pid, "--ledger", f"cache=echo {bytes_told}")
+            check(any(row.get("bytes") == bytes_told for row in verdict["evidence"]) or verdict["code"] != code,
+                  f"{verdict['code']}: {verdict['evidence']}")
+            if bytes_told < verdict["rss_bytes"]:
+                check(verdict["code"] == code, f"{verdict['code']}: {verdict['sentence']}")
+        expect(ebb("doctor", process.pid, "--ledger", "cache=exit 1"), err=r"--ledger cache=exit 1: ", err_lines=1)
+
+
+def doctor_save():
+    with Process() as process, temporary() as scratch:
+        target = pathlib.Path(scratch) / "saved"
+        living = judged(process.pid, "--save", target)
+        check(stat.S_IMODE(target.stat().st_mode) == 0o700, f"mode {target.stat().st_mode:o}")
+        names = sorted(path.name for path in target.iterdir())
+        check("status" in names and "smaps_rollup" in names and "ledger.json" in names, f"{names}")
+        for path in target.iterdir():
+            check(path.name not in ("environ", "cmdline"), f"{path} was saved")
+            check(SECRET not in path.read_text(errors="replace"), f"the secret is in {path}")
+        saved = judged(target)
+        check(saved["code"] == living["code"], f"{living['code']} alive, {saved['code']} saved: {saved['sentence']}")
+        near(saved["rss_bytes"], living["rss_bytes"], MIB, "RSS of the saved files")
+        sums_up(saved)
+        expect(ebb("doctor", process.pid, "--save", str(target)), code=3, out=r"\A\Z", err=r"--save: .*exists", err_lines=1)
+
+
+def doctor_result():
+    with temporary() as scratch:
+        path = str(pathlib.Path(scratch) / "run.json")
+        expect(ebb("run", "--allocator", "glibc", "--save", path, "--", program("touch"), "40", "1500"), code=0)
+        verdict = judged(path)
+        check(verdict["rss_bytes"] > 0, f"{verdict}")
+        sums_up(verdict)
+        pathlib.Path(path).write_text(pathlib.Path(path).read_text()[:-40])
+        expect(ebb("doctor", path), code=2, out=r"\A\Z", err=r"run\.json: line \d+: ", err_lines=1)
