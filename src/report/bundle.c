@@ -164,13 +164,18 @@ static void name_row(struct bundle *bundle, const json_t *row)
 {
 	json_t *index = json_object_get(row, "run");
 	const char *sweep = json_string_value(json_object_get(row, "sweep"));
-	char name[64];
+	const json_t *bytes = json_object_get(row, "event_bytes");
+	char name[160];
 
 	if (!json_is_integer(index))
 		return;
 	snprintf(name, sizeof(name), "%g/s", json_number_value(json_object_get(row, "rate")));
+	if (json_is_number(bytes))
+		snprintf(name + strlen(name), sizeof(name) - strlen(name), ", %.0f bytes", json_number_value(bytes));
+	if (sweep)
+		snprintf(name + strlen(name), sizeof(name) - strlen(name), ", %s", sweep);
 	json_object_set_new(json_array_get(bundle->runs, (size_t)json_integer_value(index)), "label",
-			    ebbi_json_foreign(sweep ? sweep : name));
+			    ebbi_json_foreign(name));
 }
 
 static void add_size(struct bundle *bundle, const json_t *document, json_t *result, size_t source)
@@ -187,6 +192,24 @@ static void add_size(struct bundle *bundle, const json_t *document, json_t *resu
 		json_array_append_new(rows, row);
 	}
 	json_object_set_new(result, "rows", rows);
+}
+
+/* What the document says in words: one conclusion, or one for each group of rows. */
+static json_t *sentences_of(const json_t *document)
+{
+	const json_t *groups = json_object_get(document, "groups");
+	const char *conclusion = json_string_value(json_object_get(document, "conclusion"));
+	json_t *list = json_array();
+
+	if (conclusion)
+		json_array_append_new(list, ebbi_field_text(conclusion));
+	for (size_t i = 0; i < json_array_size(groups) && i < 64; i++) {
+		const char *sentence = json_string_value(json_object_get(json_array_get(groups, i), "sentence"));
+
+		if (sentence)
+			json_array_append_new(list, ebbi_field_text(sentence));
+	}
+	return list;
 }
 
 static void add_result(struct bundle *bundle, const json_t *document, enum kind kind, const char *path)
@@ -212,6 +235,7 @@ static void add_result(struct bundle *bundle, const json_t *document, enum kind 
 		json_object_set_new(
 			result, "verdict",
 			ebbi_verdict_take(kind == KIND_CHECK ? json_object_get(document, "verdict") : document));
+	json_object_set_new(result, "sentences", sentences_of(document));
 	json_object_set_new(result, "schema", json_string(schemas[kind]));
 	json_object_set_new(result, "source", json_integer((json_int_t)source));
 	json_object_set_new(result, "runs", indices);

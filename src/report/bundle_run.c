@@ -64,7 +64,7 @@ static json_t *timeline_of(const json_t *document)
 	return points;
 }
 
-/* The section's key if it is one of ours. */
+/* The section's key, of "other" for those that we do not know; NULL when there is none. */
 static const char *section_of(const json_t *row)
 {
 	const char *section = json_string_value(json_object_get(row, "section"));
@@ -73,7 +73,7 @@ static const char *section_of(const json_t *row)
 		if (strcmp(section, ebbi_section_key((enum section)i)) == 0)
 			return ebbi_section_key((enum section)i);
 	}
-	return NULL;
+	return section ? ebbi_section_key(SECTION_OTHER) : NULL;
 }
 
 static json_t *row_of(const json_t *given)
@@ -93,12 +93,30 @@ static json_t *row_of(const json_t *given)
 	return row;
 }
 
+/* By name: of an object of figures, or of a list of rows. */
+static json_t *outside_of(const json_t *given)
+{
+	json_t *taken = json_object(), *value;
+	const char *key;
+	size_t i;
+
+	json_object_foreach ((json_t *)(uintptr_t)given, key, value) {
+		if (json_is_integer(value) && json_integer_value(value) >= 0 && json_object_size(taken) < 16)
+			set(taken, key, json_integer(json_integer_value(value)));
+	}
+	json_array_foreach (given, i, value) {
+		const char *section = json_string_value(json_object_get(value, "section"));
+
+		if (section && i < 16)
+			set(taken, section, ebbi_field_take(value, FIELD_BYTES, "bytes"));
+	}
+	return taken;
+}
+
 json_t *ebbi_accounts_take(const json_t *given)
 {
 	const json_t *rows = json_object_get(given, "rows");
 	json_t *table, *taken;
-	const json_t *value;
-	const char *key;
 
 	if (!json_is_array(rows))
 		return json_null();
@@ -115,12 +133,7 @@ json_t *ebbi_accounts_take(const json_t *given)
 			json_array_append_new(taken, row);
 	}
 	set(table, "rows", taken);
-	taken = json_object();
-	json_object_foreach (json_object_get(given, "not_in_rss"), key, value) {
-		if (json_is_integer(value) && json_integer_value(value) >= 0 && json_object_size(taken) < 16)
-			set(taken, key, json_integer(json_integer_value(value)));
-	}
-	set(table, "not_in_rss", taken);
+	set(table, "not_in_rss", outside_of(json_object_get(given, "not_in_rss")));
 	return table;
 }
 

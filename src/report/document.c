@@ -39,6 +39,21 @@ static void text_grid(struct text_view *view, json_t *grid)
 	json_decref(grid);
 }
 
+static void text_sentences(struct text_view *view, const json_t *lines)
+{
+	if (json_array_size(lines) > 0)
+		separate(view);
+	for (size_t i = 0; i < json_array_size(lines); i++)
+		fprintf(view->stream, "%s\n", json_string_value(json_array_get(lines, i)));
+}
+
+static void text_further(struct text_view *view, const json_t *further)
+{
+	for (size_t i = 0; i < json_array_size(further); i++)
+		fprintf(view->stream, "also %s  %s\n", text(json_array_get(further, i), "code"),
+			text(json_array_get(further, i), "sentence"));
+}
+
 static void text_verdict(struct text_view *view, const json_t *verdict)
 {
 	const json_t *evidence = json_object_get(verdict, "evidence");
@@ -55,6 +70,7 @@ static void text_verdict(struct text_view *view, const json_t *verdict)
 		fprintf(view->stream, "  %s%s%s%s%s%s\n", text(entry, "text"), view->style->dim, source[0] ? " (" : "",
 			source, source[0] ? ")" : "", view->style->off);
 	}
+	text_further(view, json_object_get(verdict, "further"));
 	if (text(verdict, "remedy")[0])
 		fprintf(view->stream, "remedy: %s\n", text(verdict, "remedy"));
 	if (text(verdict, "next_measurement")[0])
@@ -70,10 +86,7 @@ void ebbi_document_text(FILE *stream, const struct bundle *bundle, const json_t 
 	size_t i;
 
 	json_array_foreach (results, i, result) {
-		if (text(result, "conclusion")[0]) {
-			separate(&view);
-			fprintf(stream, "%s\n", text(result, "conclusion"));
-		}
+		text_sentences(&view, json_object_get(result, "sentences"));
 		text_grid(&view, ebbi_grids_limits(result, exact));
 		text_grid(&view, ebbi_grids_size(result, exact));
 		text_verdict(&view, json_object_get(result, "verdict"));
@@ -149,7 +162,9 @@ void ebbi_document_markdown(FILE *stream, const json_t *report, bool exact)
 	fputs("## Ebb report\n\n", stream);
 	list = json_object_get(report, "results");
 	json_array_foreach (list, i, entry) {
-		markdown_line(stream, "", text(entry, "conclusion"));
+		for (size_t k = 0; k < json_array_size(json_object_get(entry, "sentences")); k++)
+			markdown_line(stream, "",
+				      json_string_value(json_array_get(json_object_get(entry, "sentences"), k)));
 		markdown_grid(stream, ebbi_grids_limits(entry, exact));
 		markdown_grid(stream, ebbi_grids_size(entry, exact));
 		markdown_verdict(stream, json_object_get(entry, "verdict"), exact);

@@ -1,6 +1,7 @@
 #include "report/fields.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ROW(key, type, path, head) {#key, FIELD_##type, path, head},
@@ -100,6 +101,7 @@ json_t *ebbi_field_take(const json_t *document, enum field_type type, const char
 			return json_integer(json_integer_value(value));
 		break;
 	case FIELD_SECONDS:
+	case FIELD_LATENCY:
 		break;
 	}
 	/* A rate or a median may have a fraction. */
@@ -121,32 +123,96 @@ json_t *ebbi_fields_take(const json_t *document, const struct field *fields, siz
 
 #define EVIDENCE_MOST 64
 
-/* Evidence is a sentence, or an object that holds one and where it comes from. */
+static void mib(char *ret_text, size_t size, const char *before, const json_t *bytes, const char *after)
+{
+	snprintf(ret_text, size, "%s%.1f MiB%s", before, json_number_value(bytes) / 1048576.0, after);
+}
+
+/* "resident memory (RSS): 110.6 MiB", or a text as it is. */
+static json_t *evidence_text(const json_t *entry)
+{
+	const char *title = json_string_value(json_object_get(entry, "title"));
+	const json_t *bytes = json_object_get(entry, "bytes"), *value = json_object_get(entry, "value");
+	char line[FIELD_TEXT_MOST], figure[64] = "";
+
+	if (json_is_string(entry))
+		return ebbi_field_text(json_string_value(entry));
+	if (!title)
+		return json_null();
+	if (json_is_number(bytes))
+		mib(figure, sizeof(figure), ": ", bytes, "");
+	else if (json_is_number(value))
+		snprintf(figure, sizeof(figure), ": %g", json_number_value(value));
+	snprintf(line, sizeof(line), "%.1800s%s", title, figure);
+	return ebbi_field_text(line);
+}
+
 static json_t *evidence_of(const json_t *given)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < json_array_size(given) && i < EVIDENCE_MOST; i++) {
 		const json_t *entry = json_array_get(given, i);
-		json_t *text = json_is_string(entry) ? ebbi_field_text(json_string_value(entry))
-						     : ebbi_field_take(entry, FIELD_TEXT, "text");
 		json_t *taken = json_object();
 
-		json_object_set_new(taken, "text", text);
+		json_object_set_new(taken, "text", evidence_text(entry));
 		json_object_set_new(taken, "source", ebbi_field_take(entry, FIELD_TEXT, "source"));
 		json_array_append_new(list, taken);
 	}
 	return list;
 }
 
+/* What to do, what it gains and what it costs, as one text. */
+static json_t *remedy_of(const json_t *given)
+{
+	const char *text = json_string_value(json_object_get(given, "text"));
+	const char *cost = json_string_value(json_object_get(given, "cost"));
+	const json_t *gain = json_object_get(given, "gain_bytes");
+	char line[FIELD_TEXT_MOST], gained[64] = "";
+
+	if (json_is_string(given))
+		return ebbi_field_text(json_string_value(given));
+	if (!text)
+		return json_null();
+	if (json_is_number(gain))
+		mib(gained, sizeof(gained), "; it may gain ", gain, "");
+	snprintf(line, sizeof(line), "%.900s%s%s%.900s", text, gained, cost && cost[0] ? "; it costs: " : "",
+		 cost ? cost : "");
+	return ebbi_field_text(line);
+}
+
+/* The table of an ebb.doctor/1 is its list of rows. */
+static json_t *verdict_accounts(const json_t *given)
+{
+	json_t *accounts = json_object_get(given, "accounts"), *whole, *taken;
+
+	if (!json_is_array(accounts))
+		return ebbi_accounts_take(accounts);
+	whole = json_object();
+	json_object_set(whole, "rows", accounts);
+	json_object_set(whole, "rss_bytes", json_object_get(given, "rss_bytes"));
+	json_object_set(whole, "not_in_rss", json_object_get(given, "not_in_rss"));
+	taken = ebbi_accounts_take(whole);
+	json_decref(whole);
+	return taken;
+}
+
 json_t *ebbi_verdict_take(const json_t *given)
 {
-	json_t *verdict;
+	const json_t *further = json_object_get(given, "further");
+	json_t *verdict, *list = json_array();
 
-	if (!json_is_string(json_object_get(given, "code")))
+	if (!json_is_string(json_object_get(given, "code"))) {
+		json_decref(list);
 		return json_null();
+	}
 	verdict = ebbi_fields_take(given, ebbi_verdict_fields, ebbi_verdict_field_count);
+	for (size_t i = 0; i < json_array_size(further) && i < EVIDENCE_MOST; i++)
+		json_array_append_new(list, ebbi_fields_take(json_array_get(further, i), ebbi_verdict_fields,
+							     ebbi_verdict_field_count));
+	json_object_set_new(verdict, "further", list);
 	json_object_set_new(verdict, "evidence", evidence_of(json_object_get(given, "evidence")));
-	json_object_set_new(verdict, "accounts", ebbi_accounts_take(json_object_get(given, "accounts")));
+	json_object_set_new(verdict, "remedy", remedy_of(json_object_get(given, "remedy")));
+	json_object_set_new(verdict, "accounts", verdict_accounts(given));
 	return verdict;
 }

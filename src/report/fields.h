@@ -14,7 +14,7 @@
 
 #define FIELD_TEXT_MOST 2000
 
-enum field_type { FIELD_TEXT, FIELD_FLAG, FIELD_BYTES, FIELD_SECONDS, FIELD_COUNT };
+enum field_type { FIELD_TEXT, FIELD_FLAG, FIELD_BYTES, FIELD_SECONDS, FIELD_LATENCY, FIELD_COUNT };
 
 struct field {
 	const char *key;

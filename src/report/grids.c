@@ -45,6 +45,8 @@ static void add_field(json_t *row, const struct field *field, const json_t *valu
 		ebbi_grids_bytes(row, value, exact);
 	else if (field->type == FIELD_SECONDS)
 		ebbi_grid_cell(row, shown < 1 ? "%.4f" : "%.2f", shown);
+	else if (field->type == FIELD_LATENCY)
+		ebbi_grid_cell(row, shown < 0.01 ? "%.2f" : "%.0f", shown * 1000);
 	else if (json_is_integer(value))
 		ebbi_grid_cell(row, "%s", ebbi_format_count(count, (uint64_t)json_integer_value(value)));
 	else
@@ -54,13 +56,13 @@ static void add_field(json_t *row, const struct field *field, const json_t *valu
 /* Columns for the fields that have a head, with their unit. */
 static void add_heads(json_t *grid, const struct field *fields, size_t count, bool exact)
 {
+	static const char *const units[] = {[FIELD_SECONDS] = ", s", [FIELD_LATENCY] = ", ms", [FIELD_COUNT] = ""};
+
 	for (size_t i = 0; i < count; i++) {
-		const char *unit = fields[i].type == FIELD_BYTES     ? exact ? ", bytes" : ", MiB"
-				   : fields[i].type == FIELD_SECONDS ? ", s"
-								     : "";
+		const char *unit = fields[i].type == FIELD_BYTES ? exact ? ", bytes" : ", MiB" : units[fields[i].type];
 		char head[64];
 
-		snprintf(head, sizeof(head), "%s%s", fields[i].head, unit);
+		snprintf(head, sizeof(head), "%s%s", fields[i].head, unit ? unit : "");
 		if (fields[i].head[0])
 			ebbi_grid_column(grid, head, fields[i].type > FIELD_FLAG);
 	}

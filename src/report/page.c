@@ -97,11 +97,16 @@ static void sentences(const struct page *page, const json_t *lines, char *ret_al
 	fputs("</ul>\n", page->stream);
 }
 
-static void note(const struct page *page, const char *kind, const char *line)
+static void note_after(const struct page *page, const char *kind, const char *before, const char *line)
 {
-	fprintf(page->stream, "<p class=\"%s\">", kind);
+	fprintf(page->stream, "<p class=\"%s\">%s", kind, before);
 	ebbi_html_text(page->stream, line);
 	fputs("</p>\n", page->stream);
+}
+
+static void note(const struct page *page, const char *kind, const char *line)
+{
+	note_after(page, kind, "", line);
 }
 
 /* --- The sections ------------------------------------------------------------------------ */
@@ -128,10 +133,19 @@ static void verdict(const struct page *page, const json_t *given, size_t index, 
 		fputs(from[0] ? "</span></li>\n" : "</li>\n", page->stream);
 	}
 	fputs("</ul>\n", page->stream);
+	for (size_t i = 0; i < json_array_size(json_object_get(given, "further")); i++) {
+		const json_t *further = json_array_get(json_object_get(given, "further"), i);
+
+		fputs("<p><strong>", page->stream);
+		ebbi_html_text(page->stream, text(further, "code"));
+		fputs("</strong> ", page->stream);
+		ebbi_html_text(page->stream, text(further, "sentence"));
+		fputs("</p>\n", page->stream);
+	}
 	if (text(given, "remedy")[0])
-		note(page, "remedy", text(given, "remedy"));
+		note_after(page, "remedy", "Remedy: ", text(given, "remedy"));
 	if (text(given, "next_measurement")[0])
-		note(page, "note", text(given, "next_measurement"));
+		note_after(page, "note", "Next measurement: ", text(given, "next_measurement"));
 	if (json_is_object(json_object_get(given, "accounts"))) {
 		chart(page, "verdict", index,
 		      "A bar of who holds the resident memory; the table below has its figures.",
@@ -141,33 +155,42 @@ static void verdict(const struct page *page, const json_t *given, size_t index, 
 	fputs("</section>\n", page->stream);
 }
 
+static void promise(const struct page *page, const json_t *given, size_t index)
+{
+	char line[512];
+
+	if (json_array_size(json_object_get(given, "limits")) == 0)
+		return;
+	heading(page, "Promise", source_of(page, given));
+	snprintf(line, sizeof(line), "%.300s%s%.64s", text(given, "name"), text(given, "name")[0] ? ": " : "",
+		 text(given, "kept"));
+	note(page, strcmp(text(given, "kept"), "kept") == 0 ? "remedy" : "bad", line);
+	chart(page, "limits", index, "What was measured as a share of each limit; the table below has the figures.",
+	      "Measured, in percent of the limit. The line is the limit.");
+	table(page, ebbi_grids_limits(given, page->exact), /* folded= */ false);
+	fputs("</section>\n", page->stream);
+}
+
+static void size(const struct page *page, const json_t *given, size_t index)
+{
+	char alt[1024] = "Peak and resting memory over the rate.";
+
+	if (json_array_size(json_object_get(given, "rows")) == 0)
+		return;
+	heading(page, "Size", source_of(page, given));
+	sentences(page, json_object_get(given, "sentences"), alt, sizeof(alt));
+	chart(page, "size-memory", index, alt, "Memory of a fresh server at each rate. A diamond is the knee.");
+	chart(page, "size-work", index,
+	      "Offered and served work, and the 99th percentile of the latency, over the rate; the table below has the figures.",
+	      "Served work and latency at each rate.");
+	table(page, ebbi_grids_size(given, page->exact), /* folded= */ false);
+	fputs("</section>\n", page->stream);
+}
+
 static void result(const struct page *page, const json_t *given, size_t index)
 {
-	const char *conclusion = text(given, "conclusion");
-
-	if (json_array_size(json_object_get(given, "limits")) > 0) {
-		heading(page, "Promise", source_of(page, given));
-		if (conclusion[0])
-			note(page, "note", conclusion);
-		chart(page, "limits", index,
-		      "What was measured as a share of each limit; the table below has the figures.",
-		      "Measured, in percent of the limit. The line is the limit.");
-		table(page, ebbi_grids_limits(given, page->exact), /* folded= */ false);
-		fputs("</section>\n", page->stream);
-	}
-	if (json_array_size(json_object_get(given, "rows")) > 0) {
-		heading(page, "Size", source_of(page, given));
-		if (conclusion[0])
-			note(page, "note", conclusion);
-		chart(page, "size-memory", index,
-		      "Peak and resting memory over the rate; the table below has the figures.",
-		      "Memory of a fresh server at each rate. The marked row is the knee.");
-		chart(page, "size-work", index,
-		      "Offered and served work, and the 99th percentile of the latency, over the rate; the table below has the figures.",
-		      "Served work and latency at each rate.");
-		table(page, ebbi_grids_size(given, page->exact), /* folded= */ false);
-		fputs("</section>\n", page->stream);
-	}
+	promise(page, given, index);
+	size(page, given, index);
 	verdict(page, json_object_get(given, "verdict"), index, source_of(page, given));
 }
 

@@ -39,12 +39,15 @@ def documents():
                "kept": "broken", "problem": None},
               {"figure": "account", "account": HOSTILE, "unit": "bytes", "limit": "9M", "most": 9 * MIB, "measured": 8 * MIB,
                "kept": "kept", "problem": None}]
-    verdict = {"schema": "ebb.doctor/1", "code": "ALLOC_RETAINED", "sentence": HOSTILE, "evidence": [HOSTILE], "remedy": HOSTILE,
-               "accounts": runs[0]["accounts"], "next_measurement": None}
+    verdict = {"schema": "ebb.doctor/1", "code": "ALLOC_RETAINED", "sentence": HOSTILE, "next_measurement": HOSTILE,
+               "evidence": [{"fact": "x", "title": HOSTILE, "bytes": 3 * MIB, "bound_bytes": 0, "source": HOSTILE}],
+               "remedy": {"text": HOSTILE, "gain_bytes": 5 * MIB, "cost": HOSTILE}, "further": [{"code": "THP", "sentence": HOSTILE}],
+               "rss_bytes": 20 * MIB, "accounts": runs[0]["accounts"]["rows"],
+               "not_in_rss": [{"section": "swap", "name": "swap", "bytes": 0}]}
     return {
         "run": runs[0],
         "compare": {"schema": "ebb.compare/1", **head, "runs": runs},
-        "size": {"schema": "ebb.size/1", **head, "rows": rows, "conclusion": HOSTILE},
+        "size": {"schema": "ebb.size/1", **head, "rows": rows, "groups": [{"sentence": HOSTILE}]},
         "check": {"schema": "ebb.check/1", **head, "kept": "broken", "limits": limits, "runs": runs[:2], "verdict": verdict},
         "doctor": {**head, **verdict},
     }

@@ -329,54 +329,80 @@
 			options: config }, names, "section");
 	}
 
-	function rate_of(row) {
-		return row.sweep !== null ? row.sweep : row.rate;
-	}
-
-	function row_line(rows, key, label, colour, unit, more) {
-		return Object.assign({
-			label: label,
-			unit: unit,
-			data: rows.map(function (row) {
-				return row[key] === null ? null : unit === " MiB" ? row[key] / MIB : unit === " ms" ? row[key] * 1000 : row[key];
-			}),
-			borderColor: css(colour),
-			backgroundColor: css(colour),
-			borderWidth: 2,
-			pointRadius: rows.map(function (row) { return row.knee ? 7 : 3.5; }),
-			pointStyle: rows.map(function (row) { return row.knee ? "rectRot" : "circle"; }),
-		}, more || {});
-	}
-
-	function rows_chart(figure, rows, sets, names, scales) {
-		var knee = rows.findIndex(function (row) { return row.knee; });
-		var config = options(scales, {
-			lines: knee < 0 ? [] : [{ axis: "x", value: knee, text: "knee", colour: "bad" }],
+	/* Rows that differ in nothing but the rate, by name, ascending. */
+	function groups_of(rows) {
+		var groups = {};
+		rows.forEach(function (row) {
+			var name = [row.sweep, row.event_bytes === null ? null : row.event_bytes + " bytes",
+				row.connections === null ? null : row.connections + " connections"].filter(function (part, i) {
+				return part !== null && rows.some(function (other) {
+					return [other.sweep, other.event_bytes, other.connections][i] !== [row.sweep, row.event_bytes, row.connections][i];
+				});
+			}).join(", ");
+			(groups[name] = groups[name] || []).push(row);
 		});
-		config.plugins.tooltip.mode = "index";
+		Object.keys(groups).forEach(function (name) {
+			groups[name].sort(function (a, b) { return a.rate - b.rate; });
+		});
+		return groups;
+	}
+
+	/* `kinds`: [[key, word, colour or null, unit, divisor, more]]; lines of several groups have the groups' colours. */
+	function rows_chart(figure, rows, kinds, scales) {
+		var groups = groups_of(rows);
+		var many = Object.keys(groups).length > 1;
+		var names = [];
+		var sets = [];
+		Object.keys(groups).forEach(function (group, number) {
+			kinds.forEach(function (kind) {
+				var colour = many ? "c" + (number % COLOURS) : kind[2];
+				var name = many ? group + ": " + kind[1] : kind[1];
+				var points = groups[group].filter(function (row) { return row[kind[0]] !== null && row.rate !== null; });
+				if (!points.length) return;
+				names.push([name, colour]);
+				sets.push(Object.assign({
+					label: name,
+					unit: kind[3],
+					data: points.map(function (row) { return { x: row.rate, y: row[kind[0]] / kind[4] }; }),
+					borderColor: css(colour),
+					backgroundColor: css(colour),
+					borderWidth: 2,
+					showLine: true,
+					pointRadius: points.map(function (row) { return row.knee ? 8 : 3.5; }),
+					pointStyle: points.map(function (row) { return row.knee ? "rectRot" : "circle"; }),
+				}, kind[5] || {}));
+			});
+		});
+		var knees = {};
+		rows.forEach(function (row) { if (row.knee && !many) knees[row.rate] = true; });
+		var config = options(scales, {
+			lines: Object.keys(knees).map(function (rate) {
+				return { axis: "x", value: Number(rate), text: "knee", colour: "bad" };
+			}),
+		});
 		config.plugins.tooltip.callbacks = {
-			label: function (item) { return item.dataset.label + ": " + shown(item.parsed.y, item.dataset.unit); },
+			title: function () { return ""; },
+			label: function (item) {
+				return item.dataset.label + ": " + shown(item.parsed.y, item.dataset.unit) + " at " + shown(item.parsed.x, "/s");
+			},
 		};
-		draw(figure, { type: "line", data: { labels: rows.map(rate_of), datasets: sets }, options: config, plugins: [lines] },
-			names, "label");
+		draw(figure, { type: "scatter", data: { datasets: sets }, options: config, plugins: [lines] }, names, "label");
 	}
 
 	function size_memory(figure, data) {
 		rows_chart(figure, data.rows, [
-			row_line(data.rows, "peak_bytes", "peak", "c1", " MiB"),
-			row_line(data.rows, "resting_bytes", "resting", "c0", " MiB"),
-		], [["peak", "c1"], ["resting", "c0"]],
-		{ x: axis("rate, requests a second"), y: axis("MiB", { beginAtZero: true }) });
+			["peak_bytes", "peak", "c1", " MiB", MIB],
+			["resting_bytes", "resting", "c0", " MiB", MIB, { borderDash: [3, 3] }],
+		], { x: axis("requests a second", { beginAtZero: true }), y: axis("MiB", { beginAtZero: true }) });
 	}
 
 	function size_work(figure, data) {
 		rows_chart(figure, data.rows, [
-			row_line(data.rows, "offered", "offered", "c7", "", { borderDash: [4, 4] }),
-			row_line(data.rows, "served", "served", "c2", ""),
-			row_line(data.rows, "p99_seconds", "p99 latency", "c5", " ms", { yAxisID: "y2" }),
-		], [["offered", "c7"], ["served", "c2"], ["p99 latency", "c5"]],
-		{
-			x: axis("rate, requests a second"),
+			["offered", "offered", "c7", "", 1, { borderDash: [4, 4] }],
+			["served", "served", "c2", "", 1],
+			["p99_seconds", "p99 latency", "c5", " ms", 0.001, { yAxisID: "y2" }],
+		], {
+			x: axis("requests a second", { beginAtZero: true }),
 			y: axis("requests", { beginAtZero: true }),
 			y2: axis("ms", { type: "logarithmic", position: "right", grid: { drawOnChartArea: false } }),
 		});
