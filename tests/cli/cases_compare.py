@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from lib import MIB, check, document, ebb, expect, finish, near, program, start, temporary
+from lib import MIB, check, document, ebb, expect, finish, free_port, near, program, start, temporary
 
 QUICK = ["--rest", "0s"]
 
@@ -83,6 +83,16 @@ def compare_usage():
 def compare_a_command_that_is_not_there():
     expect(ebb("compare", "--variant", "a", "--variant", "b", "--", "/no/such/command"), code=127, err=r"/no/such/command",
            err_lines=1)
+
+
+def compare_servers_without_a_load():
+    """They are stopped after their rest."""
+    port = free_port()
+    result = document(expect(ebb("compare", "--json", "--runs", "1", "--variant", "a", "--variant", "b", "--rest", "100ms",
+                                 "--ready-tcp", f"127.0.0.1:{port}", "--", program("server"), str(port), "hold=20"), code=0))
+    for run in result["runs"]:
+        check(run["outcome"] == "complete", f"{run['outcome']}")
+        near(run["resting"][0]["bytes"], 21.5 * MIB, 2 * MIB, "resting memory")
 
 
 def compare_different_work():

@@ -294,6 +294,17 @@ def report_judges_by_anonymous_memory():
         check("chance does that 1 time in 10" in resting["sentence"], f"{resting}")
 
 
+def report_judges_trees_by_pss():
+    """Of 24 workers, anonymous pages that they share since the fork would count 24 times (a published case: 1791.5 and 1236.9 MB)."""
+    with temporary() as directory:
+        paths = [saved(directory, f"{label}{i}", label=label, basis="pss", resting__1__bytes=(pss + i) * MIB,
+                       resting__1__anonymous_bytes=5000 * MIB)
+                 for label, pss in (("plain", 1791), ("frozen", 1236)) for i in range(4)]
+        resting = document(expect(ebb("report", "--json", *paths), code=0))["conclusions"][0]["phases"]["resting"]
+        check(resting["verdict"] == "lowest" and resting["lowest"] == "frozen", f"{resting}")
+        check(resting["figure"] == "resting_last_bytes" and abs(resting["share"] - 0.31) < 0.01, f"{resting}")
+
+
 def report_is_not_sure_of_noise():
     with temporary() as directory:
         paths = [saved(directory, f"{label}{i}", label=label, peak__bytes=value * MIB)
