@@ -6,6 +6,7 @@
 
 #include "doctor/files.h"
 #include "doctor/live_allocators.h"
+#include "observe/copied.h"
 #include "observe/machine.h"
 #include "observe/snapshot.h"
 
@@ -68,25 +69,44 @@ static void from_ebb(struct facts *facts, const struct look *look)
 	ebbi_fact_set(facts, FACT_TRIMMABLE, held, "ebb snapshot");
 }
 
+/* Whose pages are compared with the process's: each costs a reading of both page maps. */
+#define FORKS_MOST 16u
+
+struct children {
+	struct facts *facts;
+	unsigned compared;
+	uint64_t copied_bytes;
+};
+
 static int add_child(void *context, pid_t pid)
 {
-	struct facts *facts = context;
+	struct children *children = context;
+	struct facts *facts = children->facts;
 	struct proc_stat stat;
 	struct proc_rollup rollup;
+	uint64_t copied;
 
-	if (ebbi_proc_stat(pid, &stat) == 0 && stat.ppid == facts->pid && ebbi_proc_rollup(pid, &rollup) == 0)
-		ebbi_facts_add_process(facts, stat.command, rollup.rss_bytes, rollup.pss_bytes);
+	if (ebbi_proc_stat(pid, &stat) != 0 || stat.ppid != facts->pid || ebbi_proc_rollup(pid, &rollup) != 0)
+		return 0;
+	ebbi_facts_add_process(facts, stat.command, rollup.rss_bytes, rollup.pss_bytes);
+	if (children->compared < FORKS_MOST && ebbi_copied_bytes(facts->pid, pid, &copied) == 0) {
+		children->compared++;
+		children->copied_bytes += copied;
+	}
 	return 0;
 }
 
 static void from_children(struct facts *facts, const struct look *look)
 {
+	struct children children = {.facts = facts};
 	struct proc_rollup rollup;
 
 	if (ebbi_proc_rollup(look->pid, &rollup) != 0)
 		return;
 	ebbi_facts_add_process(facts, look->command, rollup.rss_bytes, rollup.pss_bytes);
-	(void)ebbi_proc_each(add_child, facts);
+	(void)ebbi_proc_each(add_child, &children);
+	if (children.compared > 0)
+		ebbi_fact_set(facts, FACT_COPIED, children.copied_bytes, "pagemap");
 }
 
 /* Whether nobody else is in the group: as many processes as this one and its children. */

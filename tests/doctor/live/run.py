@@ -26,6 +26,7 @@ PATTERNS = {
     "stacks": (["STACKS"], "stacks", 0.05),
     "thp": (["THP"], "huge", 0.02),
     "page_cache": (["PAGE_CACHE"], "cache", 0.05),
+    "cow_fork": (["COW_FORK"], "copied", 0.02),
     "sock": (["SOCK"], "sock", 0.05),
 }
 
