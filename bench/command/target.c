@@ -44,8 +44,9 @@ static void hold(size_t mib)
 {
 	size_t wanted = mib << 21;
 	size_t count = wanted / 1040;
-	char **blocks = malloc(count * sizeof(*blocks));
+	static char **blocks; /* what stays is never freed */
 
+	blocks = malloc(count * sizeof(*blocks));
 	for (size_t i = 0; blocks && i < count; i++) {
 		size_t bytes = 32 + draw() % 2017;
 

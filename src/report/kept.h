@@ -54,8 +54,8 @@ struct kept_check {
 	size_t count;
 	struct judged limits[PROMISE_LIMITS];
 	enum kept kept;
-	size_t worst_run;      /* of the limit that was broken the most */
-	json_t *verdict; /* ebb.doctor/1 of that run, or NULL */
+	size_t worst_run; /* of the limit that was broken the most */
+	json_t *verdict;  /* ebb.doctor/1 of that run, or NULL */
 };
 
 /* One figure of one run. Pure. */
