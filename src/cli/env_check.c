@@ -61,13 +61,26 @@ static int find_library(void *context, const struct proc_map *map)
 	return 1;
 }
 
+/* redis and others write their title over their environment: not one NAME=VALUE is left then. */
+static bool is_environment(const char *bytes, size_t length)
+{
+	for (const char *at = bytes, *end = bytes + length; at < end;) {
+		size_t size = strnlen(at, (size_t)(end - at));
+
+		if (size > 0 && at[0] != '=' && memchr(at, '=', size))
+			return true;
+		at += size + 1;
+	}
+	return length == 0;
+}
+
 static void read_environment(struct finding *finding)
 {
 	char *bytes = malloc(ENVIRON_BYTES);
 	ssize_t length = bytes ? ebbi_proc_read(finding->pid, "environ", bytes, ENVIRON_BYTES) : -ENOMEM;
 	struct text value;
 
-	finding->environ_known = length >= 0;
+	finding->environ_known = length >= 0 && is_environment(bytes, (size_t)length);
 	if (length > 0 && ebbi_parse_environ(bytes, (size_t)length, "LD_PRELOAD", &value) == 0)
 		ebbi_text_copy(&value, finding->preload, sizeof(finding->preload));
 	if (length > 0 && ebbi_parse_environ(bytes, (size_t)length, "EBB_CONF", &value) == 0)
@@ -162,6 +175,10 @@ static void judge_absent(struct finding *finding)
 	if (finding->unit && !wanted && strstr(environment, LIBRARY)) {
 		SAY(finding, "the unit has LD_PRELOAD, but its process was started without");
 		REMEDY(finding, "sudo systemctl restart %s", finding->unit->name);
+	} else if (!finding->environ_known && (reason == REASON_ENVIRONMENT || reason == REASON_UNEXPLAINED)) {
+		SAY(finding,
+		    "libebb.so is not in the process, and its environment cannot be read: some programs write over it");
+		REMEDY(finding, "see whether it was started with LD_PRELOAD, and what the loader wrote to stderr then");
 	} else if (reason == REASON_ENVIRONMENT ||
 		   (finding->environ_known && !wanted && reason == REASON_UNEXPLAINED)) {
 		SAY(finding,

@@ -96,7 +96,7 @@ static void command(FILE *stream, const struct first_promise *first)
 	}
 	key(stream, "load", first->load);
 	if (first->load)
-		fprintf(stream, "rest: %gms\n", (double)first->rest_ns / 1e6);
+		fprintf(stream, "rest: %gs\n", (double)first->rest_ns / 1e9);
 	fprintf(stream, "runs: %zu\n", json_array_size(first->runs));
 }
 
@@ -139,19 +139,23 @@ static void limit(FILE *stream, const struct first_promise *first, enum promised
 {
 	struct range range;
 	char least[FORMAT_BYTES], most[FORMAT_BYTES];
+	bool time = figure == PROMISED_CPU;
 	int width;
 
 	if (!find_range(first, figure, &range))
 		return;
-	if (figure == PROMISED_CPU) {
-		fprintf(stream, "  # cpu: %.1fs  # %.2f to %.2f s here; another machine takes another time\n",
-			whole_above(20 * range.highest) / 10 + 0.1, range.lowest, range.highest);
-		return;
-	}
-	width = fprintf(stream, "  %s: %uM", ebbi_promised_word(figure), limit_mib(&range));
-	fprintf(stream, "%*s# %s to %s\n", width < 18 ? 18 - width : 2, "",
-		ebbi_format_bytes(least, (uint64_t)range.lowest, false),
-		ebbi_format_bytes(most, (uint64_t)range.highest, false));
+	/* Time depends on the machine more than on the program: whoever wants it takes the sign away. */
+	if (time)
+		width = fprintf(stream, "  # cpu: %.1fs", whole_above(20 * range.highest) / 10);
+	else
+		width = fprintf(stream, "  %s: %uM", ebbi_promised_word(figure), limit_mib(&range));
+	fprintf(stream, "%*s# ", width < 18 ? 18 - width : 2, "");
+	if (time)
+		fprintf(stream, "%.2f to %.2f s here; another machine takes another time\n", range.lowest,
+			range.highest);
+	else
+		fprintf(stream, "%s to %s\n", ebbi_format_bytes(least, (uint64_t)range.lowest, false),
+			ebbi_format_bytes(most, (uint64_t)range.highest, false));
 }
 
 int ebbi_first_promise_write(FILE *stream, const struct first_promise *first)

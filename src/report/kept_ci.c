@@ -123,7 +123,8 @@ void ebbi_kept_markdown(FILE *stream, const struct kept_check *check)
 	fputs("### ", stream);
 	markdown(stream, check->promise->name);
 	fprintf(stream, ": the promise is %s\n\n", ebbi_kept_title(check->kept));
-	fprintf(stream, "%zu fresh runs under ", json_array_size(check->runs));
+	fprintf(stream, "%zu fresh run%s under ", json_array_size(check->runs),
+		json_array_size(check->runs) == 1 ? "" : "s");
 	markdown(stream, check->promise->allocator);
 	fputs("\n\n| | limit | lowest | median | highest | |\n|---|---:|---:|---:|---:|---|\n", stream);
 	for (size_t i = 0; i < check->count; i++)

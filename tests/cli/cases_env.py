@@ -187,6 +187,18 @@ def env_check_not_under():
     expect(ebb("env", "--check", "4194305"), code=3, out=r"\A\Z", err=r"there is none of that number", err_lines=1)
 
 
+def env_check_overwritten_environment():
+    """redis writes its title over its environment: what is not there says nothing."""
+    port = str(free_port())
+    with Running("redis-server", "--port", port, "--save", "") as pid:
+        for _ in range(100):
+            if subprocess.run(["redis-cli", "-p", port, "ping"], capture_output=True).stdout == b"PONG\n":
+                break
+            time.sleep(0.05)
+        outcome = expect(ebb("env", "--check", str(pid)), code=1, out=r"not under Ebb: libebb\.so is not in the process, and its env")
+        check(document(ebb("env", "--check", str(pid), "--json"))["environment"] is None, f"{outcome}")
+
+
 def env_check_another_malloc_wins():
     jemalloc = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
     if not os.path.exists(jemalloc):
