@@ -16,7 +16,7 @@ _ebb()
 	[ "$current" != = ] || current=
 	[ "$previous" != = ] || previous=${COMP_WORDS[COMP_CWORD - 2]}
 	if [ "$COMP_CWORD" -eq 1 ] || { [ "$COMP_CWORD" -eq 2 ] && [ "${COMP_WORDS[1]}" = help ]; }; then
-		_ebb_words -W 'run watch compare doctor profile check env report help --help --version'
+		_ebb_words -W 'run watch doctor compare check report profile env help --help --version'
 		return
 	fi
 	case ${COMP_WORDS[1]} in
@@ -36,6 +36,14 @@ _ebb()
 		names=' '
 		operand='process'
 		;;
+	doctor)
+		flags='--help --ledger --save --stop --json --bytes'
+		valued=' --ledger --save '
+		files=' '
+		directories=' --save '
+		names=' '
+		operand='file'
+		;;
 	compare)
 		flags='--help --allocators --variant --variant-command --runs --ready-tcp --ready-http --ready-log --ready-timeout --load --work --rest --grace --before --then --evict --between --save --json --bytes'
 		valued=' --allocators --variant --variant-command --runs --ready-tcp --ready-http --ready-log --ready-timeout --load --work --rest --grace --before --then --evict --between --save '
@@ -44,11 +52,19 @@ _ebb()
 		names=' --allocators '
 		operand='command'
 		;;
-	doctor)
-		flags='--help --ledger --save --stop --json --bytes'
-		valued=' --ledger --save '
-		files=' '
-		directories=' --save '
+	check)
+		flags='--help --runs --baseline --save --junit --markdown --annotations --json --bytes --init -o --ready-tcp --ready-http --ready-log --load --rest --allocator --budget'
+		valued=' --runs --baseline --save --junit --markdown -o --ready-tcp --ready-http --ready-log --load --rest --allocator --budget '
+		files=' --baseline --save --junit --markdown -o '
+		directories=' '
+		names=' --allocator '
+		operand='file'
+		;;
+	report)
+		flags='--help --html --markdown --csv --json --bytes'
+		valued=' --html '
+		files=' --html '
+		directories=' '
 		names=' '
 		operand='file'
 		;;
@@ -60,14 +76,6 @@ _ebb()
 		names=' '
 		operand='process'
 		;;
-	check)
-		flags='--help --runs --baseline --save --junit --markdown --annotations --json --bytes --init -o --ready-tcp --ready-http --ready-log --load --rest --allocator --budget'
-		valued=' --runs --baseline --save --junit --markdown -o --ready-tcp --ready-http --ready-log --load --rest --allocator --budget '
-		files=' --baseline --save --junit --markdown -o '
-		directories=' '
-		names=' --allocator '
-		operand='file'
-		;;
 	env)
 		flags='--help --sh --systemd --unit --docker --budget --conf --for --libc --library --check --json'
 		valued=' --unit --budget --conf --for --libc --library --check '
@@ -75,14 +83,6 @@ _ebb()
 		directories=' '
 		names=' '
 		operand='nothing'
-		;;
-	report)
-		flags='--help --html --markdown --csv --json --bytes'
-		valued=' --html '
-		files=' --html '
-		directories=' '
-		names=' '
-		operand='file'
 		;;
 	*) return ;;
 	esac
