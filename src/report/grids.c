@@ -237,7 +237,7 @@ json_t *ebbi_grids_comparison(const json_t *comparison, bool exact)
 		json_t *row;
 
 		for (size_t i = 0; i < json_array_size(groups); i++)
-			shown = shown || json_is_object(json_object_get(json_array_get(groups, i), key));
+			shown = shown || number(json_object_get(json_array_get(groups, i), key), "most") > 0;
 		if (!shown)
 			continue;
 		row = ebbi_grid_row(grid);

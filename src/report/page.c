@@ -79,6 +79,24 @@ static void chart(const struct page *page, const char *kind, size_t index, const
 	fputs("</figcaption></figure>\n", page->stream);
 }
 
+/* "peak: ebb is lowest": the phase stands out. */
+static void sentence(const struct page *page, const char *line)
+{
+	const char *colon = strstr(line, ": ");
+	char name[32];
+
+	fputs("<li>", page->stream);
+	if (colon && (size_t)(colon - line) < sizeof(name)) {
+		snprintf(name, sizeof(name), "%.*s", (int)(colon - line), line);
+		fputs("<strong>", page->stream);
+		ebbi_html_text(page->stream, name);
+		fputs("</strong>", page->stream);
+		line = colon;
+	}
+	ebbi_html_text(page->stream, line);
+	fputs("</li>\n", page->stream);
+}
+
 /* All sentences of a list, as a list, and as one text for those who cannot see the chart. */
 static void sentences(const struct page *page, const json_t *lines, char *ret_alt, size_t size)
 {
@@ -88,9 +106,7 @@ static void sentences(const struct page *page, const json_t *lines, char *ret_al
 	for (size_t i = 0; i < json_array_size(lines); i++) {
 		const char *line = json_string_value(json_array_get(lines, i));
 
-		fputs("<li>", page->stream);
-		ebbi_html_text(page->stream, line);
-		fputs("</li>\n", page->stream);
+		sentence(page, line);
 		if (length < size)
 			length += (size_t)snprintf(ret_alt + length, size - length, " %s.", line);
 	}
