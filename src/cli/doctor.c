@@ -137,6 +137,12 @@ static void judge(struct verdict *verdict)
 	ebbi_verdict_make(&facts, verdict);
 }
 
+/* Ebb's accounts, or else the mappings; but where the heap was walked, facts divide it into live and free. */
+static const struct account_table *table_of(pid_t pid)
+{
+	return pid > 0 && (table.on_ebb || !ebbi_known(&facts, FACT_LIVE)) ? &table : NULL;
+}
+
 int ebbi_cli_doctor(char **argv)
 {
 	const struct verb *verb = ebbi_verb_find("doctor");
@@ -167,9 +173,9 @@ int ebbi_cli_doctor(char **argv)
 	judge(&verdict);
 	style = ebbi_style_for(STDOUT_FILENO);
 	if (!options.json)
-		ebbi_verdict_text(stdout, &facts, &verdict, pid > 0 ? &table : NULL, &style, options.bytes);
+		ebbi_verdict_text(stdout, &facts, &verdict, table_of(pid), &style, options.bytes);
 	else
-		code = ebbi_cli_print_json(ebbi_verdict_json(&facts, &verdict, pid > 0 ? &table : NULL));
+		code = ebbi_cli_print_json(ebbi_verdict_json(&facts, &verdict, table_of(pid)));
 	if (code == 0)
 		code = ebbi_cli_flush();
 	return code ? code : ebbi_verdict_exit(&verdict);

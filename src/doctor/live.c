@@ -156,7 +156,6 @@ int ebbi_facts_from_process(struct facts *facts, pid_t pid, bool stop, struct lo
 	char directory[32];
 	int error = ebbi_look(&looker, ret_look);
 
-	(void)stop;
 	if (error != 0)
 		return explain(ret_message, pid, error);
 	facts->pid = pid;
@@ -169,6 +168,7 @@ int ebbi_facts_from_process(struct facts *facts, pid_t pid, bool stop, struct lo
 		return explain(ret_message, pid, error == -EINVAL ? -ESRCH : error);
 	from_ebb(facts, ret_look);
 	ebbi_facts_from_allocators(facts, pid);
+	ebbi_facts_from_glibc(facts, pid, stop);
 	from_children(facts, ret_look);
 	from_group(facts, pid);
 	from_machine(facts);

@@ -1,8 +1,10 @@
 #include "doctor/live_allocators.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "observe/allocators.h"
+#include "observe/glibc_heap.h"
 
 /* The libc's malloc is in every process, and idle where a preloaded or linked one has its place. */
 static bool serves(const struct process_allocator *allocator, bool has_malloc)
@@ -33,4 +35,32 @@ void ebbi_facts_from_allocators(struct facts *facts, pid_t pid)
 			 found.all[i].prefix[0] ? " (" : "", found.all[i].prefix, found.all[i].prefix[0] ? ")" : "");
 		ebbi_facts_add_allocator(facts, name);
 	}
+}
+
+static void set(struct facts *facts, enum fact_id id, uint64_t value, uint64_t bound)
+{
+	ebbi_fact_set(facts, id, value, "heap walk");
+	facts->all[id].bound = bound;
+}
+
+void ebbi_facts_from_glibc(struct facts *facts, pid_t pid, bool stop)
+{
+	static struct glibc_heap heap;
+	const struct glibc_arena *sum = &heap.total;
+	uint64_t live, held, unsure;
+
+	if (strcmp(facts->allocator, "glibc") != 0 || ebbi_known(facts, FACT_LIVE) ||
+	    ebbi_glibc_heap(pid, stop, &heap) != 0)
+		return;
+	live = sum->live_bytes - (heap.cached_bytes < sum->live_bytes ? heap.cached_bytes : sum->live_bytes);
+	held = sum->trimmable_bytes + sum->top_kept_bytes + sum->pinned_bytes + heap.cached_bytes;
+	/* What was not walked may be either; so may be what lies in caches that were not found. */
+	unsure = sum->not_walked_bytes + heap.cached_bound_bytes;
+	set(facts, FACT_LIVE, live + heap.mapped_resident_bytes, unsure);
+	set(facts, FACT_HELD, held, unsure);
+	set(facts, FACT_SYSTEM, sum->system_bytes + heap.mapped_bytes, 0);
+	set(facts, FACT_RESIDENT, sum->resident_bytes + heap.mapped_resident_bytes, 0);
+	set(facts, FACT_TRIMMABLE, sum->trimmable_bytes, sum->not_walked_bytes);
+	set(facts, FACT_PINNED, sum->pinned_bytes, sum->not_walked_bytes);
+	set(facts, FACT_ARENAS, sum->heaps > 0 ? heap.arena_count : 0, 0);
 }

@@ -14,4 +14,7 @@
 /* Those that memory may come from: a malloc that another one stands in front of serves nobody. */
 void ebbi_facts_from_allocators(struct facts *facts, pid_t pid);
 
+/* Where malloc is glibc's: live, free, what a trim would give back, from a walk through its heap. */
+void ebbi_facts_from_glibc(struct facts *facts, pid_t pid, bool stop);
+
 #endif

@@ -73,6 +73,50 @@ def doctor_live():
         check(any(word.isdigit() and int(word) > 60 * MIB for word in exact.split()), exact)
 
 
+HEAP = """import ctypes, sys
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.free.argtypes = [ctypes.c_void_p]
+libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+blocks = []
+for i in range(100000):
+    blocks.append(libc.malloc(1000))
+    libc.memset(blocks[-1], 1, 1000)
+for i, block in enumerate(blocks):
+    if i % EVERY:
+        libc.free(block)
+print('up', flush=True)
+sys.stdin.readline()
+libc.malloc_trim(0)
+print('trimmed', flush=True)
+sys.stdin.readline()
+"""
+
+
+def doctor_heap():
+    """What the walk says a trim would give back is what a trim gives back."""
+    for every, code in ((64, "ALLOC_RETAINED"), (4, "ALLOC_FRAGMENTED")):
+        process = subprocess.Popen([sys.executable, "-c", HEAP.replace("EVERY", str(every))], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, env=environment())
+        try:
+            process.stdout.readline()
+            before = judged(str(process.pid))
+            check(before["code"] == code, f"1 in {every} kept: {before['code']}: {before['sentence']}")
+            sums_up(before)
+            says = [row["bytes"] for row in before["evidence"] if row["fact"] == "allocator.trimmable_bytes"][0]
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            after = judged(str(process.pid))
+            near(before["rss_bytes"] - after["rss_bytes"], says, MIB, f"1 in {every} kept: what a trim gave back")
+            check(after["code"] != "ALLOC_RETAINED", f"after the trim: {after['sentence']}")
+        finally:
+            process.kill()
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
+
+
 def doctor_under_ebb():
     with Process(on_ebb=True) as process:
         verdict = judged(process.pid)
