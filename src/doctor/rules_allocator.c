@@ -149,7 +149,7 @@ static void second(const struct facts *facts, struct verdict *verdict)
 
 /*
  * All that the one known allocator ever took, with the stacks, is less than half of the anonymous memory: what grew is past it,
- * whoever that is.
+ * whoever that is. What was given up or lies in huge pages has findings of its own.
  */
 static void past_it(const struct facts *facts, struct verdict *verdict)
 {
@@ -158,9 +158,10 @@ static void past_it(const struct facts *facts, struct verdict *verdict)
 	struct finding *finding;
 
 	took = took > ebbi_fact(facts, FACT_RESIDENT) ? took : ebbi_fact(facts, FACT_RESIDENT);
-	named = took + ebbi_fact(facts, FACT_STACKS);
+	named = took + ebbi_fact(facts, FACT_STACKS) + ebbi_fact(facts, FACT_LAZYFREE);
 	if (took == 0 || named < took || named >= anon || ebbi_found(verdict, CODE_SECOND_ALLOCATOR) ||
-	    ebbi_found(verdict, CODE_STACKS) || anon - named < 64 * MIB || !ebbi_share(anon - named, anon, 50))
+	    ebbi_found(verdict, CODE_STACKS) || anon - named < 64 * MIB || !ebbi_share(anon - named, anon, 50) ||
+	    ebbi_share(ebbi_fact(facts, FACT_ANON_HUGE), anon - named, 75))
 		return;
 	finding = ebbi_find(verdict, CODE_SECOND_ALLOCATOR, anon - named, false,
 			    "%s has %s from the kernel: %s of %s anonymous memory were taken past it",
