@@ -266,6 +266,7 @@ static void note(const struct view *view, const char *text)
 
 static void notes(const struct view *view)
 {
+	struct conclusion conclusion;
 	char text[512];
 
 	for (size_t i = 0; i < view->comparison->group_count; i++) {
@@ -278,7 +279,10 @@ static void notes(const struct view *view)
 			 group->build.linked, group->label, group->build.allocator);
 		note(view, text);
 	}
-	if (glibc_alone(view))
+	ebbi_conclude(view->comparison, view->generation, &conclusion);
+	if ((conclusion.phases[COMPARED_PEAK].verdict == VERDICT_LOWEST ||
+	     conclusion.phases[COMPARED_RESTING].verdict == VERDICT_LOWEST) &&
+	    glibc_alone(view))
 		note(view,
 		     "All of them run on glibc's malloc, which keeps more after it has freed large blocks. Before "
 		     "a program is blamed, compare again with MALLOC_MMAP_THRESHOLD_=1048576 set for all.");

@@ -39,6 +39,7 @@ def compare_table():
     expect(outcome, out=r"^ +big +4\d\.\d MiB +\d+\.\d \.\. \d+\.\d +\+\d+ % +\+3\d\.\d MiB +\+1\.00$")
     expect(outcome, out=r"^lowest: .*peak small \(-\d+ %\)")
     expect(outcome, out=r"^peak +small is lowest, 3\d\.\d MiB \(\d+ %\) below big \(ranges apart, but of 2")
+    expect(outcome, out=r"^note +All of them run on glibc's malloc, ")
     check(max(map(len, outcome.out.splitlines())) <= 80, f"{outcome}")
     expect(ebb(*small_and_big("--bytes", runs="2")), code=0, out=r"^ +big +4\d{7} ")
 
