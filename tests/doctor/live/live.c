@@ -106,6 +106,32 @@ static void threaded(void)
 	need(pthread_create(&thread, NULL, arena, NULL) == 0, "pthread_create");
 }
 
+/* Makes and frees blocks of all sizes as fast as it can. */
+static void *churn(void *context)
+{
+	static _Thread_local char *ring[512];
+	uint64_t draw = 1;
+
+	for (;;) {
+		size_t at;
+
+		draw = draw * 6364136223846793005u + 1442695040888963407u;
+		at = draw >> 55;
+		free(ring[at]);
+		ring[at] = malloc((draw >> 40) % 2048);
+	}
+	return context;
+}
+
+/* The heap changes while it is looked at: one thread in an arena of its own, which few blocks are enough for. */
+static void busy(void)
+{
+	pthread_t thread;
+
+	blocks(0);
+	need(pthread_create(&thread, NULL, churn, NULL) == 0, "pthread_create");
+}
+
 static void lazyfree(void)
 {
 	char *pages = mapped(size_bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -275,6 +301,7 @@ static const struct pattern {
 	{"fragmented", fragmented},
 	{"healthy", healthy},
 	{"threaded", threaded},
+	{"busy", busy},
 	{"lazyfree", lazyfree},
 	{"file_mmap", file_mmap},
 	{"page_cache", page_cache},
