@@ -75,24 +75,27 @@ static void add_run(struct stack *stack, const json_t *accounts)
 	stack->runs++;
 }
 
-/* Small ones of a section into one line of it. */
+static bool is_small(const struct line *line)
+{
+	return line->most < LEAST_BYTES;
+}
+
+/* Small ones of a section into one line of it, which are the last of it; a single one keeps its name. */
 static void sum_small(struct stack *stack)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < stack->count; i++) {
 		struct line line = stack->lines[i];
-		bool small = line.most < LEAST_BYTES;
+		struct line *before = kept > 0 ? &stack->lines[kept - 1] : NULL;
 
-		if (small)
-			line.name = "others";
-		if (small && kept > 0 && stack->lines[kept - 1].name == line.name &&
-		    strcmp(stack->lines[kept - 1].section, line.section) == 0) {
-			for (size_t run = 0; run < stack->runs; run++)
-				stack->lines[kept - 1].bytes[run] += line.bytes[run];
+		if (!before || !is_small(&line) || !is_small(before) || strcmp(before->section, line.section) != 0) {
+			stack->lines[kept++] = line;
 			continue;
 		}
-		stack->lines[kept++] = line;
+		before->name = "others";
+		for (size_t run = 0; run < stack->runs; run++)
+			before->bytes[run] += line.bytes[run];
 	}
 	stack->count = kept;
 }
