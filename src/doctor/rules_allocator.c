@@ -36,9 +36,13 @@ static void by_pages(const struct facts *facts, struct verdict *verdict)
 	if (ebbi_known(facts, FACT_RETURNABLE) && back >= HELD_FLOOR && ebbi_share(back, whole, 5)) {
 		uint64_t held = ebbi_known(facts, FACT_ACTIVE) ? ebbi_fact(facts, FACT_HELD) : back;
 
-		finding = ebbi_find(verdict, CODE_ALLOC_RETAINED, held, true,
-				    "%s resident in the allocator hold nothing live: %s can be handed back",
-				    ebbi_amount(other, held), ebbi_amount(amount, back));
+		finding = held == back
+				  ? ebbi_find(verdict, CODE_ALLOC_RETAINED, held, true,
+					      "%s resident in the allocator hold nothing live and can be handed back",
+					      ebbi_amount(amount, back))
+				  : ebbi_find(verdict, CODE_ALLOC_RETAINED, held, true,
+					      "%s resident in the allocator hold nothing live: %s can be handed back",
+					      ebbi_amount(other, held), ebbi_amount(amount, back));
 		finding->gain_bytes = back;
 		if (ebbi_known(facts, FACT_FRAGMENTED) && !ebbi_share(pinned, whole, 5))
 			snprintf(finding->note, sizeof(finding->note),
