@@ -106,6 +106,37 @@ static void threaded(void)
 	need(pthread_create(&thread, NULL, arena, NULL) == 0, "pthread_create");
 }
 
+/* Half of blocks of many sizes freed at random, and so many made again that what was freed is sorted into all bins. */
+static void worn(void)
+{
+	size_t count = size_bytes / 1040, live = 0;
+	char **all = (char **)(void *)mapped(count * sizeof(*all), MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	uint64_t draw = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		draw = draw * 6364136223846793005u + 1442695040888963407u;
+		all[i] = malloc(32 + (draw >> 40) % 2017);
+		need(all[i] != NULL, "malloc");
+		memset(all[i], 1, malloc_usable_size(all[i]));
+	}
+	for (size_t i = 0; i < count; i++) {
+		draw = draw * 6364136223846793005u + 1442695040888963407u;
+		if (draw >> 63)
+			free(all[i]);
+		else
+			live += malloc_usable_size(all[i]);
+	}
+	for (size_t i = 0; i < count / 100; i++) {
+		char *block = malloc(20000);
+
+		need(block != NULL, "malloc");
+		memset(block, 1, 20000);
+		live += malloc_usable_size(block);
+	}
+	munmap(all, count * sizeof(*all));
+	printf("ready live=%zu\n", live);
+}
+
 /* Makes and frees blocks of all sizes as fast as it can. */
 static void *churn(void *context)
 {
@@ -301,6 +332,7 @@ static const struct pattern {
 	{"fragmented", fragmented},
 	{"healthy", healthy},
 	{"threaded", threaded},
+	{"worn", worn},
 	{"busy", busy},
 	{"lazyfree", lazyfree},
 	{"file_mmap", file_mmap},

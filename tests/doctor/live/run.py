@@ -27,6 +27,7 @@ PATTERNS = {
     "threaded": (["ALLOC_RETAINED"], [("allocator.trimmable_bytes", "trimmed", 0.03)]),
     "busy": (["ALLOC_RETAINED"], [("allocator.trimmable_bytes", "trimmed", 0.1)]),
     "fragmented": (["ALLOC_FRAGMENTED"], [("allocator.live_bytes", "live", HEAP), ("allocator.pinned_bytes", "freed", HEAP)]),
+    "worn": (["ALLOC_FRAGMENTED"], [("allocator.live_bytes", "live", HEAP)]),
     "healthy": (["HEALTHY"], [("allocator.live_bytes", "live", HEAP)]),
     "second_allocator": (["SECOND_ALLOCATOR"], [("process.anon_bytes", "second", HEAP)]),
     "lazyfree": (["LAZYFREE"], [("process.lazyfree_bytes", "lazyfree", 0.02)]),
