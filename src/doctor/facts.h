@@ -80,6 +80,17 @@ struct intervention {
 	bool falls;  /* with it, memory falls again between peaks: the program does free */
 };
 
+/* One arena of glibc's heap, as it was walked. */
+struct arena_fact {
+	bool main;
+	uint64_t resident_bytes;
+	uint64_t live_bytes;
+	uint64_t trimmable_bytes; /* a trim returns it */
+	uint64_t pinned_bytes;    /* free, on pages with something else */
+	uint64_t top_kept_bytes;  /* free at the end of a thread's arena: no trim returns it */
+	uint64_t not_walked_bytes;
+};
+
 /* The same figures at another time. */
 struct moment {
 	double at_s;
@@ -100,6 +111,7 @@ struct run_conditions {
 #define FACTS_TRIED 16
 #define FACTS_MOMENTS 64
 #define FACTS_ALLOCATORS 6
+#define FACTS_ARENAS 16
 
 struct facts {
 	struct fact all[FACT_COUNT];
@@ -117,6 +129,8 @@ struct facts {
 	uint64_t process_pss_bytes; /* of all; 0: not known of one of them */
 	size_t tried_count;
 	struct intervention tried[FACTS_TRIED];
+	size_t arena_count; /* of these, the FACTS_ARENAS that hold most are kept */
+	struct arena_fact arenas[FACTS_ARENAS];
 	size_t moment_count;
 	struct moment moments[FACTS_MOMENTS];
 };

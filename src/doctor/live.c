@@ -168,7 +168,9 @@ int ebbi_facts_from_process(struct facts *facts, pid_t pid, bool stop, struct lo
 		return explain(ret_message, pid, error == -EINVAL ? -ESRCH : error);
 	from_ebb(facts, ret_look);
 	ebbi_facts_from_allocators(facts, pid);
-	ebbi_facts_from_glibc(facts, pid, stop);
+	error = ebbi_facts_from_glibc(facts, pid, stop, ret_message);
+	if (error != 0)
+		return error;
 	from_children(facts, ret_look);
 	from_group(facts, pid);
 	from_machine(facts);

@@ -1,8 +1,10 @@
 #include "doctor/live_allocators.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "doctor/files.h"
 #include "observe/allocators.h"
 #include "observe/glibc_heap.h"
 
@@ -43,15 +45,52 @@ static void set(struct facts *facts, enum fact_id id, uint64_t value, uint64_t b
 	facts->all[id].bound = bound;
 }
 
-void ebbi_facts_from_glibc(struct facts *facts, pid_t pid, bool stop)
+static int by_resident(const void *a, const void *b)
+{
+	const struct glibc_arena *left = a, *right = b;
+
+	return left->resident_bytes < right->resident_bytes ? 1 : left->resident_bytes > right->resident_bytes ? -1 : 0;
+}
+
+static void add_arenas(struct facts *facts, struct glibc_heap *heap)
+{
+	qsort(heap->arenas, heap->arena_count, sizeof(heap->arenas[0]), by_resident);
+	facts->arena_count = heap->arena_count;
+	for (size_t i = 0; i < heap->arena_count && i < FACTS_ARENAS; i++) {
+		const struct glibc_arena *arena = &heap->arenas[i];
+
+		facts->arenas[i] = (struct arena_fact){
+			.main = arena->main,
+			.resident_bytes = arena->resident_bytes,
+			.live_bytes = arena->live_bytes,
+			.trimmable_bytes = arena->trimmable_bytes,
+			.pinned_bytes = arena->pinned_bytes,
+			.top_kept_bytes = arena->top_kept_bytes,
+			.not_walked_bytes = arena->not_walked_bytes,
+		};
+	}
+}
+
+int ebbi_facts_from_glibc(struct facts *facts, pid_t pid, bool stop, char *ret_message)
 {
 	static struct glibc_heap heap;
 	const struct glibc_arena *sum = &heap.total;
 	uint64_t live, held, unsure;
+	int error;
 
-	if (strcmp(facts->allocator, "glibc") != 0 || ebbi_known(facts, FACT_LIVE) ||
-	    ebbi_glibc_heap(pid, stop, &heap) != 0)
-		return;
+	if (strcmp(facts->allocator, "glibc") != 0 || ebbi_known(facts, FACT_LIVE))
+		return 0;
+	error = ebbi_glibc_heap(pid, stop, &heap);
+	if (error != 0 && stop && !heap.stopped) {
+		snprintf(
+			ret_message, FACTS_MESSAGE,
+			"process %d: it could not be stopped (%s): does a debugger hold it? Without --stop its heap is read "
+			"while it runs",
+			(int)pid, strerror(-error));
+		return error;
+	}
+	if (error != 0 || sum->not_walked_bytes > sum->system_bytes / 4)
+		return 0;
 	live = sum->live_bytes - (heap.cached_bytes < sum->live_bytes ? heap.cached_bytes : sum->live_bytes);
 	held = sum->trimmable_bytes + sum->top_kept_bytes + sum->pinned_bytes + heap.cached_bytes;
 	/* What was not walked may be either; so may be what lies in caches that were not found. */
@@ -63,4 +102,6 @@ void ebbi_facts_from_glibc(struct facts *facts, pid_t pid, bool stop)
 	set(facts, FACT_TRIMMABLE, sum->trimmable_bytes, sum->not_walked_bytes);
 	set(facts, FACT_PINNED, sum->pinned_bytes, sum->not_walked_bytes);
 	set(facts, FACT_ARENAS, sum->heaps > 0 ? heap.arena_count : 0, 0);
+	add_arenas(facts, &heap);
+	return 0;
 }

@@ -14,7 +14,10 @@
 /* Those that memory may come from: a malloc that another one stands in front of serves nobody. */
 void ebbi_facts_from_allocators(struct facts *facts, pid_t pid);
 
-/* Where malloc is glibc's: live, free, what a trim would give back, from a walk through its heap. */
-void ebbi_facts_from_glibc(struct facts *facts, pid_t pid, bool stop);
+/*
+ * Where malloc is glibc's: live, free, what a trim would give back, from a walk through its heap. A heap of which more
+ * than a quarter could not be walked says nothing. Negative errno with a line: the process could not be stopped.
+ */
+int ebbi_facts_from_glibc(struct facts *facts, pid_t pid, bool stop, char *ret_message);
 
 #endif

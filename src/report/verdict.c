@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "doctor/ledger_file.h"
+#include "report/verdict_arenas.h"
 #include "report/verdict_rows.h"
 
 #define WIDTH 78
@@ -228,5 +229,8 @@ void ebbi_verdict_text(FILE *stream, const struct facts *facts, const struct ver
 	evidence(&page, facts, &verdict->findings[0]);
 	further(&page, verdict);
 	accounts(&page, facts, table);
+	/* Where the heap is what the verdict is about. */
+	if (verdict->findings[0].code == CODE_ALLOC_RETAINED || verdict->findings[0].code == CODE_ALLOC_FRAGMENTED)
+		ebbi_arenas_text(stream, facts, style, exact);
 	advice(&page, verdict);
 }

@@ -3,6 +3,7 @@
 #include "doctor/ledger_file.h"
 #include "report/run_json.h"
 #include "report/verdict.h"
+#include "report/verdict_arenas.h"
 #include "report/verdict_rows.h"
 
 static json_t *bytes_or_null(bool known, uint64_t bytes)
@@ -136,5 +137,6 @@ json_t *ebbi_verdict_json(const struct facts *facts, const struct verdict *verdi
 	json_object_set_new(document, "remedy", remedy(&verdict->findings[0]));
 	json_object_set_new(document, "next_measurement", verdict->next[0] ? json_string(verdict->next) : json_null());
 	add_accounts(document, facts, table);
+	json_object_set_new(document, "arenas", ebbi_arenas_json(facts));
 	return document;
 }
