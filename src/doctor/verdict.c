@@ -97,12 +97,19 @@ static void unite(struct verdict *verdict)
 	verdict->count = kept;
 }
 
-static void choose_next(struct verdict *verdict)
+/* Where active ends and resident begins is where pinned ends and returnable begins. */
+#define JEMALLOC_NEXT \
+	"stats.active and stats.resident of jemalloc (redis: allocator_active and allocator_resident in INFO memory)"
+
+static void choose_next(const struct facts *facts, struct verdict *verdict)
 {
 	const struct finding *first = &verdict->findings[0];
+	bool of_pages = first->code == CODE_ALLOC_RETAINED || first->code == CODE_ALLOC_FRAGMENTED;
 
 	if (verdict->next[0] == 0 && !first->certain)
-		snprintf(verdict->next, sizeof(verdict->next), "%s", ebbi_codes[first->code].next);
+		snprintf(verdict->next, sizeof(verdict->next), "%s",
+			 of_pages && ebbi_facts_has_allocator(facts, "jemalloc") ? JEMALLOC_NEXT
+										 : ebbi_codes[first->code].next);
 	verdict->undecided = verdict->count > 1 && !first->certain && !verdict->findings[1].certain &&
 			     first->bytes == verdict->findings[1].bytes && first->code == CODE_ALLOC_RETAINED &&
 			     verdict->findings[1].code == CODE_ALLOC_FRAGMENTED;
@@ -121,5 +128,5 @@ void ebbi_verdict_make(const struct facts *facts, struct verdict *ret_verdict)
 	sort(ret_verdict);
 	unite(ret_verdict);
 	sort(ret_verdict);
-	choose_next(ret_verdict);
+	choose_next(facts, ret_verdict);
 }
