@@ -231,7 +231,7 @@ static void unknown(const struct facts *facts, struct verdict *verdict)
 		next = "memory.stat of the control group: anon, file, slab_reclaimable, sock";
 	else if (!ebbi_known(facts, FACT_RSS) && !ebbi_known(facts, FACT_ANON))
 		next = "VmRSS and RssAnon in /proc/PID/status";
-	else if (!ebbi_known(facts, FACT_RSS_ANON))
+	else if (!ebbi_known(facts, FACT_RSS_ANON) && !ebbi_known(facts, FACT_CG_ANON))
 		next = "RssAnon, RssFile and RssShmem in /proc/PID/status";
 	else if (!ebbi_known(facts, FACT_LIVE))
 		next = facts->pid > 0
