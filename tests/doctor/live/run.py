@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """ebb doctor on living programs that are a case (live.c): the verdict's code, and its number against what the program knows.
 
-`run.py PATTERN...` starts the program with each pattern. Exit code 77: this machine cannot make the pattern.
+`run.py PATTERN...` starts the program with each pattern; `killed` kills a doctor that holds its process. Exit code 77: this machine cannot make the pattern.
 """
 
 import contextlib
@@ -114,6 +114,29 @@ def trimmed(process):
     return int(process.stdout.readline().split()[1])
 
 
+def state(process):
+    return pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def killed():
+    """A doctor that is killed while it holds the process: the process goes on."""
+    with tempfile.TemporaryDirectory(prefix="ebb-live-", dir=PROGRAMS) as directory, \
+            living("fragmented", SIZE, directory) as (process, _):
+        for _ in range(20):
+            doctor = subprocess.Popen([EBB, "doctor", "--stop", str(process.pid)], stdout=subprocess.DEVNULL)
+            while state(process) not in "tT" and doctor.poll() is None:
+                pass
+            held = state(process) in "tT"
+            doctor.kill()
+            doctor.wait()
+            if held:
+                break
+        else:
+            raise Skipped("the process was never seen to be held")
+        # It says so itself: it still does what a signal asks for.
+        check(trimmed(process) >= 0 and state(process) not in "tT", f"its state is {state(process)}")
+
+
 def told(document, fact, wanted, tolerance):
     """Whether the evidence has that fact, or any where none is named, with that figure."""
     return any(abs(row.get("bytes", 0) - wanted) <= wanted * tolerance for row in document["evidence"]
@@ -143,8 +166,7 @@ def holds(pattern):
         check(document["code"] in codes, f"{document['code']}, wanted {' or '.join(codes)}\n{text}")
         if "trimmed" in [figure for _, figure, _ in figures]:
             stopped, _ = verdict(process, "--stop")
-            state = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-            check(state in "SRD", f"after --stop its state is {state}")
+            check(state(process) not in "tT", f"after --stop its state is {state(process)}")
             truth["trimmed"] = trimmed(process)
             check(truth["trimmed"] > SIZE * MIB / 2, f"the trim returned {truth['trimmed']} bytes: no such pattern")
             for fact, figure, tolerance in figures:
@@ -156,10 +178,10 @@ def holds(pattern):
 
 def main():
     outcomes = {"ok": 0, "FAIL": 0, "skip": 0}
-    for pattern in sys.argv[1:] or PATTERNS:
+    for pattern in sys.argv[1:] or [*PATTERNS, "killed"]:
         outcome, why = "ok", ""
         try:
-            holds(pattern)
+            killed() if pattern == "killed" else holds(pattern)
         except Skipped as error:
             outcome, why = "skip", f": {error}"
         except Failed as error:
