@@ -41,12 +41,18 @@ static uint64_t word(const char *bytes, size_t offset)
 	return value;
 }
 
-bool ebbi_glibc_late(const struct glibc_search *search)
+uint64_t ebbi_glibc_clock(int clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec > search->deadline_ns;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool ebbi_glibc_late(const struct glibc_search *search)
+{
+	return ebbi_glibc_clock(CLOCK_THREAD_CPUTIME_ID) > search->busy_until_ns ||
+	       ebbi_glibc_clock(CLOCK_MONOTONIC) > search->until_ns;
 }
 
 static const struct glibc_range *range_at(const struct glibc_search *search, uint64_t address)

@@ -5,7 +5,7 @@
  * Owns: nothing between calls. Never: stops the process, unless it was asked to (`stop`); runs anything in it; touches a
  * page that is not resident; guesses: what could not be followed chunk by chunk is `not_walked_bytes`.
  * Threading: one thread. Errors: -ENOENT: there is no heap of glibc; -ESRCH, -EPERM, -EACCES: as procread.h; -ENOMEM;
- * -ENOTSUP: pages of another size.
+ * -ENOTSUP: pages of another size. It ends after 1.8 s of CPU time or 8 s: the rest is not walked.
  *
  * Layouts of glibc 2.27 to 2.41, 64-bit; they are not told by a version but recognised: a heap_info at each 64 MiB names
  * its arena, an arena's bins point to themselves, every chunk leads to the next one, and a free one says its size twice.

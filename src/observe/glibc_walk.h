@@ -48,7 +48,8 @@ struct glibc_search {
 	size_t piece_count;
 	struct glibc_state *states;
 	size_t state_count;
-	uint64_t deadline_ns; /* monotonic; nothing is begun behind it */
+	uint64_t busy_until_ns; /* of this thread's CPU time; nothing is begun behind it, nor behind the next */
+	uint64_t until_ns;      /* monotonic */
 };
 
 /* Fills pieces and states from the ranges. */
@@ -65,6 +66,7 @@ int ebbi_glibc_walk(struct glibc_search *search, const struct glibc_piece *piece
 /* Blocks in mappings of their own. */
 int ebbi_glibc_mapped(struct glibc_search *search, struct glibc_heap *heap);
 
+uint64_t ebbi_glibc_clock(int clock);
 bool ebbi_glibc_late(const struct glibc_search *search);
 struct glibc_piece *ebbi_glibc_piece_at(const struct glibc_search *search, uint64_t address);
 

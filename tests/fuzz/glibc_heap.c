@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		{DATA, DATA + MOST, false, true},
 		{HEAP, HEAP + MOST, false, false},
 	};
-	struct glibc_search search = {.deadline_ns = UINT64_MAX, .range_count = 3};
+	struct glibc_search search = {.busy_until_ns = UINT64_MAX, .until_ns = UINT64_MAX, .range_count = 3};
 	static struct glibc_heap heap;
 	bool known;
 
