@@ -316,14 +316,6 @@ static void second_allocator(void)
 }
 #endif
 
-static volatile sig_atomic_t asked;
-
-static void on_signal(int number)
-{
-	(void)number;
-	asked = 1;
-}
-
 static const struct pattern {
 	const char *name;
 	void (*make)(void);
@@ -350,6 +342,7 @@ static const struct pattern {
 int main(int argc, char **argv)
 {
 	const struct pattern *pattern = NULL;
+	sigset_t asked;
 
 	for (size_t i = 0; argc == 3 && i < sizeof(patterns) / sizeof(patterns[0]); i++)
 		if (strcmp(argv[1], patterns[i].name) == 0)
@@ -358,16 +351,18 @@ int main(int argc, char **argv)
 		return 2;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	signal(SIGUSR1, on_signal);
+	/* Blocked in all threads and waited for in this one: it can neither come to another one nor be missed. */
+	sigemptyset(&asked);
+	sigaddset(&asked, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &asked, NULL);
 	size_bytes = (size_t)atol(argv[2]) * MIB;
 	pattern->make();
 	for (;;) {
 		size_t before;
+		int number;
 
-		pause();
-		if (!asked)
+		if (sigwait(&asked, &number) != 0)
 			continue;
-		asked = 0;
 		before = resident();
 		malloc_trim(0);
 		printf("trimmed %zu\n", before - resident());
