@@ -16,7 +16,7 @@
 #include "check.h"
 #include "observe/procread.h"
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !EBB_SANITIZED
 #define ON_GLIBC 1
 #else
 #define ON_GLIBC 0
