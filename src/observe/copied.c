@@ -16,8 +16,11 @@
 #define STATE_FILE (UINT64_C(1) << 61)
 #define STATE_EXCLUSIVE (UINT64_C(1) << 56)
 #define STATES 1024
-/* 16 GiB of mappings; what a process maps beyond is left out, for the time it would take. */
-#define PAGES_MOST (UINT64_C(1) << 22)
+/*
+ * 32 GiB of mappings, for the time they take; what a process maps beyond is left out. So is any one that is larger: address
+ * space that was reserved, which would use up all of that and hold next to nothing.
+ */
+#define PAGES_MOST (UINT64_C(1) << 23)
 #define RANDOM_BYTES 16
 
 struct comparison {
@@ -71,7 +74,7 @@ static int compare_mapping(void *context, const struct proc_map *map)
 	uint64_t page = map->start / comparison->page_bytes, end = map->end / comparison->page_bytes;
 	uint64_t ours[STATES], theirs[STATES];
 
-	if (map->shared || !map->writable || map->inode != 0)
+	if (map->shared || !map->writable || map->inode != 0 || end - page > PAGES_MOST)
 		return 0;
 	while (page < end && comparison->pages_left > 0) {
 		size_t count = end - page < STATES ? (size_t)(end - page) : STATES;
