@@ -47,6 +47,8 @@ static const struct mark files[] = {
 #undef ALLOCATOR_FILE
 };
 
+/* A static program may have glibc's malloc and another one. */
+#define TEXTS_MOST 2u
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* One file while it is looked through. */
@@ -120,6 +122,19 @@ static int see_text(void *context, const char *bytes, size_t size)
 	return 0;
 }
 
+/* A file with the texts of many allocators is about allocators, as we are: it has none of them. */
+static void doubt_texts(struct looking *looking)
+{
+	size_t count = 0;
+
+	for (size_t id = 0; id < ALLOCATOR_COUNT; id++)
+		count += looking->seen[id] && looking->evidence[id] == EVIDENCE_TEXT && kinds[id].what == WHAT_MALLOC;
+	for (size_t id = 0; id < ALLOCATOR_COUNT && count > TEXTS_MOST; id++) {
+		if (looking->evidence[id] == EVIDENCE_TEXT)
+			looking->seen[id] = false;
+	}
+}
+
 static void see_file_name(struct looking *looking, const char *file)
 {
 	for (size_t i = 0; i < COUNT(files); i++) {
@@ -168,6 +183,7 @@ int ebbi_allocators_in_file(const struct elf_reader *reader, const char *file, b
 	*ret_malloc = false;
 	if (error == 0 && (program || !any_seen(&looking)))
 		error = ebbi_elf_each_data(reader, see_text, &looking);
+	doubt_texts(&looking);
 	see_file_name(&looking, file);
 	for (size_t id = 0; id < ALLOCATOR_COUNT; id++) {
 		if (looking.seen[id])

@@ -62,6 +62,8 @@ TEST(our_own)
 	CHECK_EQ(all.unread, 0);
 	found = ebbi_allocators_malloc(&all);
 	REQUIRE(found != NULL);
+	/* The texts by which it is known stand in this program, too. */
+	CHECK(find(&all, ALLOCATOR_MIMALLOC) == NULL);
 #if EBB_SANITIZED
 	CHECK_EQ(found->id, ALLOCATOR_SANITIZER);
 #elif defined(__GLIBC__)
