@@ -30,6 +30,7 @@ int ebbi_cli_watch(char **argv);
 int ebbi_cli_compare(char **argv);
 int ebbi_cli_doctor(char **argv);
 int ebbi_cli_profile(char **argv);
+int ebbi_cli_size(char **argv);
 int ebbi_cli_check(char **argv);
 int ebbi_cli_report(char **argv);
 

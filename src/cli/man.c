@@ -50,6 +50,12 @@ static const struct page_block compare_page[] = {
 #undef EBB_PAGE_compare
 };
 
+static const struct page_block size_page[] = {
+#define EBB_PAGE_size(kind, head, text) {BLOCK_##kind, head, text},
+#include "cli/pages.def"
+#undef EBB_PAGE_size
+};
+
 static const struct page_block check_page[] = {
 #define EBB_PAGE_check(kind, head, text) {BLOCK_##kind, head, text},
 #include "cli/pages.def"

@@ -45,6 +45,13 @@ static const struct flag compare_flags[] = {
 #undef EBB_FLAG_compare
 };
 
+static const struct flag size_flags[] = {
+#define EBB_FLAG_size(id, name, kind, value, preset, help, more) \
+	FLAG_ROW(size_options, id, name, kind, value, preset, help, more)
+#include "cli/flags.def"
+#undef EBB_FLAG_size
+};
+
 static const struct flag check_flags[] = {
 #define EBB_FLAG_check(id, name, kind, value, preset, help, more) \
 	FLAG_ROW(check_options, id, name, kind, value, preset, help, more)

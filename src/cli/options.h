@@ -57,6 +57,12 @@ struct compare_options {
 #undef EBB_FLAG_compare
 };
 
+struct size_options {
+#define EBB_FLAG_size(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
+#include "cli/flags.def"
+#undef EBB_FLAG_size
+};
+
 struct check_options {
 #define EBB_FLAG_check(id, name, kind, value, preset, help, more) ebbi_option_##kind id;
 #include "cli/flags.def"
