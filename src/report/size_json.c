@@ -96,7 +96,8 @@ static json_t *sum_json(const struct generator_result *load)
 	return number(sum);
 }
 
-static json_t *row_json(const struct sizing *sizing, const struct sizing_row *row, json_t *run)
+static json_t *row_json(const struct sizing *sizing, const struct sizing_series *series, const struct sizing_row *row,
+			json_t *run)
 {
 	const struct generator_result *load = row->load;
 	json_t *object = json_object();
@@ -110,6 +111,7 @@ static json_t *row_json(const struct sizing *sizing, const struct sizing_row *ro
 	set(object, "connections", number(row->connections));
 	set(object, "sweep", row->sweep ? ebbi_json_foreign(row->sweep) : json_null());
 	set(object, "verdict", json_string(verdict_words[row->verdict]));
+	set(object, "knee", json_boolean(series->bad > 0 && row->rate == series->good));
 	set(object, "reason", reason[0] ? ebbi_json_foreign(reason) : json_null());
 	set(object, "complete", json_boolean(load->done));
 	set(object, "offered", number(load->offered));
@@ -164,6 +166,30 @@ static void add_common(json_t *root, const json_t *run)
 		json_object_set(root, keys[i], json_object_get(run, keys[i]));
 }
 
+/* Rates were tried as the knee had it; who reads a series wants them in order. */
+static void add_rows(const struct sizing *sizing, const struct sizing_series *series, json_t *rows, json_t *root)
+{
+	uint64_t last = 0;
+
+	for (size_t k = 0; k < series->count; k++) {
+		const struct sizing_row *next = NULL;
+		json_t *run;
+
+		for (size_t i = series->first; i < series->first + series->count; i++) {
+			const struct sizing_row *row = &sizing->rows[i];
+
+			if (row->rate > last && (!next || row->rate < next->rate))
+				next = row;
+		}
+		last = next->rate;
+		run = ebbi_run_json(&next->trial->result);
+		if (json_array_size(rows) == 0)
+			add_common(root, run);
+		json_array_append_new(rows, row_json(sizing, series, next, run));
+		ebbi_trial_rest(next->trial);
+	}
+}
+
 json_t *ebbi_size_json(const struct sizing *sizing, const char *url, const char *requests_file)
 {
 	json_t *root = json_object();
@@ -172,16 +198,10 @@ json_t *ebbi_size_json(const struct sizing *sizing, const char *url, const char 
 
 	set(root, "schema", json_string(SIZE_SCHEMA));
 	set(root, "ebb_version", json_string(EBB_VERSION));
-	for (size_t i = 0; i < sizing->count; i++) {
-		json_t *run = ebbi_run_json(&sizing->rows[i].trial->result);
-
-		if (i == 0)
-			add_common(root, run);
-		json_array_append_new(rows, row_json(sizing, &sizing->rows[i], run));
-		ebbi_trial_rest(sizing->rows[i].trial);
-	}
-	for (size_t i = 0; i < sizing->series_count; i++)
+	for (size_t i = 0; i < sizing->series_count; i++) {
 		json_array_append_new(all, series_json(sizing, &sizing->series[i]));
+		add_rows(sizing, &sizing->series[i], rows, root);
+	}
 	set(root, "url", ebbi_json_foreign(url));
 	set(root, "requests_file", requests_file ? ebbi_json_foreign(requests_file) : json_null());
 	set(root, "seconds", seconds(sizing->load.duration_ns));
