@@ -16,7 +16,7 @@ _ebb()
 	[ "$current" != = ] || current=
 	[ "$previous" != = ] || previous=${COMP_WORDS[COMP_CWORD - 2]}
 	if [ "$COMP_CWORD" -eq 1 ] || { [ "$COMP_CWORD" -eq 2 ] && [ "${COMP_WORDS[1]}" = help ]; }; then
-		_ebb_words -W 'run watch doctor compare check report profile env help --help --version'
+		_ebb_words -W 'run watch doctor compare size check report profile env help --help --version'
 		return
 	fi
 	case ${COMP_WORDS[1]} in
@@ -50,6 +50,14 @@ _ebb()
 		files=' --save '
 		directories=' '
 		names=' --allocators '
+		operand='command'
+		;;
+	size)
+		flags='--help --rates --event-bytes --connections --sweep --requests --url --seconds --late --patience --steps --box --share --allocator --conf --ready-tcp --ready-http --ready-log --ready-timeout --rest --grace --save --json --bytes'
+		valued=' --rates --event-bytes --connections --sweep --requests --url --seconds --late --patience --steps --box --share --allocator --conf --ready-tcp --ready-http --ready-log --ready-timeout --rest --grace --save '
+		files=' --requests --save '
+		directories=' '
+		names=' --allocator '
 		operand='command'
 		;;
 	check)
