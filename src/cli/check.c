@@ -306,24 +306,6 @@ static int write_file(const char *path, const char *mode, void (*write)(FILE *st
 	return 0;
 }
 
-static int save_json(void)
-{
-	json_t *document = ebbi_kept_json(&check);
-	char *text = ebbi_json_text(document);
-	int error = text ? 0 : -ENOMEM;
-
-	if (error == 0 && options.json)
-		fputs(text, stdout);
-	if (error == 0 && options.save)
-		error = ebbi_save(options.save, text, strlen(text));
-	if (error != 0)
-		ebbi_cli_complain("%s: %s: the result was not saved", options.save ? options.save : "JSON",
-				  strerror(-error));
-	free(text);
-	json_decref(document);
-	return error != 0 ? EXIT_NOT_MEASURED : 0;
-}
-
 /* What the doctor says of the worst run of a broken promise. */
 static bool diagnose(const json_t *runs)
 {
@@ -386,7 +368,7 @@ static int deliver(void)
 	if (!options.json)
 		print_text(diagnosed);
 	if (options.json || options.save)
-		code = save_json();
+		code = ebbi_cli_deliver_json(ebbi_kept_json(&check), options.json, options.save);
 	other = write_file(options.junit, "we", ebbi_kept_junit);
 	code = code ? code : other;
 	other = write_file(options.markdown, "ae", ebbi_kept_markdown);

@@ -19,8 +19,11 @@
 /* "ebb: ...": one line on stderr. Control characters in it are shown as '?'. */
 __attribute__((format(printf, 1, 2))) void ebbi_cli_complain(const char *format, ...);
 
-/* The document, which goes (NULL: there was no memory for it), to stdout. 0 or EXIT_NOT_MEASURED after a line. */
-int ebbi_cli_print_json(json_t *document);
+/*
+ * The document, which goes (NULL: there was no memory for it): to stdout with `print`, and into the file `save` unless
+ * that is NULL. 0 or EXIT_NOT_MEASURED after a line.
+ */
+int ebbi_cli_deliver_json(json_t *document, bool print, const char *save);
 
 /* 0, or EXIT_NOT_MEASURED after a line when stdout could not be written. */
 int ebbi_cli_flush(void);

@@ -140,22 +140,6 @@ static json_t *document_of(const struct alternation *alternation, json_t *runs)
 	return root;
 }
 
-static int deliver_json(const struct compare_options *options, json_t *document)
-{
-	char *text = ebbi_json_text(document);
-	int error = text ? 0 : -ENOMEM;
-
-	if (error == 0 && options->json)
-		fputs(text, stdout);
-	if (error == 0 && options->save)
-		error = ebbi_save(options->save, text, strlen(text));
-	if (error != 0)
-		ebbi_cli_complain("%s: %s: the result was not saved", options->save ? options->save : "JSON",
-				  strerror(-error));
-	free(text);
-	return error != 0 ? EXIT_NOT_MEASURED : 0;
-}
-
 /* Which variant is what: where its name does not say it. */
 static void describe_variants(const struct style *style, char **command)
 {
@@ -214,8 +198,9 @@ static int deliver(const struct compare_options *options, const struct alternati
 	if (!options->json)
 		print_text(options, alternation, command);
 	if (options->json || options->save)
-		code = deliver_json(options, document);
-	json_decref(document);
+		code = ebbi_cli_deliver_json(document, options->json, options->save);
+	else
+		json_decref(document);
 	flushed = ebbi_cli_flush();
 	if (code == 0)
 		code = flushed;

@@ -29,15 +29,18 @@ int ebbi_cli_flush(void)
 	return EXIT_NOT_MEASURED;
 }
 
-int ebbi_cli_print_json(json_t *document)
+int ebbi_cli_deliver_json(json_t *document, bool print, const char *save)
 {
 	char *text = ebbi_json_text(document);
+	int error = text ? 0 : -ENOMEM;
 
-	if (text)
+	if (error == 0 && print)
 		fputs(text, stdout);
-	else
-		ebbi_cli_complain("out of memory");
-	json_decref(document);
+	if (error == 0 && save)
+		error = ebbi_save(save, text, strlen(text));
+	if (error != 0)
+		ebbi_cli_complain("%s: %s: the result was not saved", save ? save : "JSON", strerror(-error));
 	free(text);
-	return text ? 0 : EXIT_NOT_MEASURED;
+	json_decref(document);
+	return error != 0 ? EXIT_NOT_MEASURED : 0;
 }

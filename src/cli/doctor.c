@@ -186,7 +186,8 @@ int ebbi_cli_doctor(char **argv)
 	if (!options.json)
 		ebbi_verdict_text(stdout, &facts, &verdict, table_of(pid), &style, options.bytes);
 	else
-		code = ebbi_cli_print_json(ebbi_verdict_json(&facts, &verdict, table_of(pid)));
+		code = ebbi_cli_deliver_json(ebbi_verdict_json(&facts, &verdict, table_of(pid)), /* print= */ true,
+					     NULL);
 	if (code == 0)
 		code = ebbi_cli_flush();
 	return code ? code : ebbi_verdict_exit(&verdict);

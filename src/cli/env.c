@@ -242,7 +242,7 @@ static int print_json(void)
 	json_object_set_new(root, "environment", environment);
 	json_object_set_new(root, "unit", service.unit ? json_string(service.unit) : json_null());
 	json_object_set_new(root, "in_the_way", notes);
-	return ebbi_cli_print_json(root);
+	return ebbi_cli_deliver_json(root, /* print= */ true, NULL);
 }
 
 static int make_lines(void)

@@ -325,7 +325,7 @@ static int print_json(const struct finding *finding)
 	json_object_set_new(root, "environment", finding->environ_known ? environment : json_null());
 	if (!finding->environ_known)
 		json_decref(environment);
-	return ebbi_cli_print_json(root);
+	return ebbi_cli_deliver_json(root, /* print= */ true, NULL);
 }
 
 /* The process of the unit or number; an exit code after a line when there is none. */

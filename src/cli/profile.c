@@ -217,7 +217,7 @@ static int put_out(const struct heap *heap, const struct profile_options *option
 	if (code == 0 && options->svg)
 		code = save_svg(heap, options->svg);
 	if (code == 0 && options->json)
-		code = ebbi_cli_print_json(ebbi_heap_json(heap));
+		code = ebbi_cli_deliver_json(ebbi_heap_json(heap), /* print= */ true, NULL);
 	else if (code == 0 && options->folded)
 		ebbi_heap_folded(stdout, heap);
 	else if (code == 0)

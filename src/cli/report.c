@@ -72,7 +72,7 @@ static int deliver(const struct report_options *options)
 	else if (options->csv)
 		ebbi_document_csv(stdout, report);
 	else if (options->json)
-		return ebbi_cli_print_json(report) ? EXIT_NOT_MEASURED : code;
+		return ebbi_cli_deliver_json(report, /* print= */ true, NULL) ? EXIT_NOT_MEASURED : code;
 	else if (!options->html)
 		ebbi_document_text(stdout, &bundle, report, &style, options->bytes);
 	json_decref(report);

@@ -68,25 +68,6 @@ static int make_plan(const struct run_options *options, char **command)
 	return 0;
 }
 
-/* Prints and saves the JSON as asked; 0 or EXIT_NOT_MEASURED after a line. */
-static int deliver_json(const struct run_options *options)
-{
-	json_t *document = ebbi_run_json(&result);
-	char *text = ebbi_json_text(document);
-	int error = text ? 0 : -ENOMEM;
-
-	if (error == 0 && options->json)
-		fputs(text, stdout);
-	if (error == 0 && options->save)
-		error = ebbi_save(options->save, text, strlen(text));
-	if (error != 0)
-		ebbi_cli_complain("%s: %s: the result was not saved", options->save ? options->save : "JSON",
-				  strerror(-error));
-	free(text);
-	json_decref(document);
-	return error != 0 ? EXIT_NOT_MEASURED : 0;
-}
-
 static int deliver(const struct run_options *options)
 {
 	struct style style = ebbi_style_for(STDOUT_FILENO);
@@ -100,7 +81,7 @@ static int deliver(const struct run_options *options)
 		ebbi_run_text(stdout, &result, &style, options->bytes);
 	}
 	if (options->json || options->save)
-		code = deliver_json(options);
+		code = ebbi_cli_deliver_json(ebbi_run_json(&result), options->json, options->save);
 	flushed = ebbi_cli_flush();
 	if (options->json && ebbi_sentence_preload(&result, sentence, sizeof(sentence)))
 		ebbi_cli_complain("%s", sentence);

@@ -36,7 +36,7 @@ static ssize_t read_some(int fd, void *ret_bytes, size_t size)
 	return got;
 }
 
-static bool write_all(int fd, const char *bytes, size_t length)
+bool ebbi_write_all(int fd, const char *bytes, size_t length)
 {
 	while (length > 0) {
 		ssize_t put = write(fd, bytes, length);
@@ -69,11 +69,11 @@ __attribute__((noreturn)) static void command_child(const struct spawn_plan *pla
 	set_variables(plan->environment);
 	if (ebbi_proc_status(getpid(), &status) == 0)
 		report.floor_bytes = status.hwm_bytes;
-	write_all(report_fd, (const char *)&report, sizeof(report));
+	(void)ebbi_write_all(report_fd, (const char *)&report, sizeof(report));
 	sigprocmask(SIG_SETMASK, plan->mask, NULL);
 	execvp(plan->argv[0], plan->argv);
 	report.exec_errno = errno;
-	write_all(report_fd, (const char *)&report, sizeof(report));
+	(void)ebbi_write_all(report_fd, (const char *)&report, sizeof(report));
 	_exit(127);
 }
 
@@ -199,7 +199,7 @@ __attribute__((noreturn)) static void guard_main(const struct load_plan *plan, i
 				report.status = status;
 		}
 		if (ended && !reported) {
-			write_all(report_fd, (const char *)&report, sizeof(report));
+			(void)ebbi_write_all(report_fd, (const char *)&report, sizeof(report));
 			reported = true;
 		}
 	} while (!guard_waits(hold_fd, signal_fd));

@@ -13,10 +13,15 @@
 #define EBBI_LAB_SPAWN_H
 
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "lab/allocator.h"
+
+/* All of it, however often write(2) is interrupted; false when it cannot be. */
+bool ebbi_write_all(int fd, const char *bytes, size_t length);
 
 struct spawn_plan {
 	char *const *argv;

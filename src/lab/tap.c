@@ -6,23 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lab/spawn.h"
 #include "lab/textscan.h"
 #include "lab/workscan.h"
-
-static bool write_all(int fd, const char *bytes, size_t length)
-{
-	while (length > 0) {
-		ssize_t put = write(fd, bytes, length);
-
-		if (put < 0 && errno != EINTR)
-			return false;
-		if (put > 0) {
-			bytes += put;
-			length -= (size_t)put;
-		}
-	}
-	return true;
-}
 
 static void keep_tail(struct tapped *tapped, const char *bytes, size_t length)
 {
@@ -58,7 +44,7 @@ __attribute__((noreturn)) static void tap_main(const struct tap_plan *plan, int 
 		size_t length = got > 0 ? (size_t)got : 0;
 
 		/* The reader has gone: so do we, and the command gets its SIGPIPE as without us. */
-		if (plan->to_fd >= 0 && !write_all(plan->to_fd, bytes, length))
+		if (plan->to_fd >= 0 && !ebbi_write_all(plan->to_fd, bytes, length))
 			break;
 		if (plan->tapped)
 			keep_tail(plan->tapped, bytes, length);
@@ -68,7 +54,7 @@ __attribute__((noreturn)) static void tap_main(const struct tap_plan *plan, int 
 		}
 		if (looking && ebbi_textscan_feed(&text, bytes, length)) {
 			looking = false;
-			write_all(plan->seen_fd, "", 1);
+			ebbi_write_all(plan->seen_fd, "", 1);
 			close(plan->seen_fd);
 		}
 	}

@@ -118,3 +118,25 @@ void ebbi_format_command(char *const *argv, char *ret_text, size_t size)
 	if (!fits)
 		strcpy(ret_text + length, "...");
 }
+
+void ebbi_format_xml(FILE *stream, const char *text)
+{
+	for (; *text; text++) {
+		switch (*text) {
+		case '<':
+			fputs("&lt;", stream);
+			break;
+		case '>':
+			fputs("&gt;", stream);
+			break;
+		case '&':
+			fputs("&amp;", stream);
+			break;
+		case '"':
+			fputs("&quot;", stream);
+			break;
+		default:
+			fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, stream);
+		}
+	}
+}

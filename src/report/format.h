@@ -36,6 +36,9 @@ struct style {
 /* Colour when `fd` is a terminal that can show it and neither NO_COLOR nor TERM=dumb speaks against. */
 struct style ebbi_style_for(int fd);
 
+/* Escaped for XML and HTML, between tags and in attributes; control characters, which XML has none of, as '?'. */
+void ebbi_format_xml(FILE *stream, const char *text);
+
 /* Words with a blank between them, those with special characters in quotes; cut with "..." at `size`. */
 void ebbi_format_command(char *const *argv, char *ret_text, size_t size);
 

@@ -22,30 +22,6 @@ struct drawing {
 	uint32_t depth;
 };
 
-/* --- Text -------------------------------------------------------------------------------- */
-
-static void put_text(FILE *stream, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '<':
-			fputs("&lt;", stream);
-			break;
-		case '>':
-			fputs("&gt;", stream);
-			break;
-		case '&':
-			fputs("&amp;", stream);
-			break;
-		case '"':
-			fputs("&quot;", stream);
-			break;
-		default:
-			fputc(*text, stream);
-		}
-	}
-}
-
 /* The beginning of a name, in so many letters. */
 static void put_short(FILE *stream, const char *name, size_t letters)
 {
@@ -64,7 +40,7 @@ static void put_short(FILE *stream, const char *name, size_t letters)
 	} else {
 		snprintf(text, sizeof(text), "%s", name);
 	}
-	put_text(stream, text);
+	ebbi_format_xml(stream, text);
 }
 
 /* --- Colour: a hue for each library, light enough for dark letters ------------------------ */
@@ -98,9 +74,9 @@ static void put_frame(const struct drawing *drawing, uint32_t function, uint32_t
 	double y = TOP + depth * ROW;
 
 	fprintf(stream, "<g class=\"f\" data-x=\"%.3f\" data-w=\"%.3f\" data-d=\"%u\"><title>", x, width, depth);
-	put_text(stream, name);
+	ebbi_format_xml(stream, name);
 	fputs("\n", stream);
-	put_text(stream, library);
+	ebbi_format_xml(stream, library);
 	fprintf(stream, "\n%.2f MiB, %.1f %%", sum->bytes / 1048576.0, sum->bytes / drawing->heap->sum.bytes * 100);
 	if (!drawing->heap->about.total)
 		fprintf(stream, ", standard error %.2f MiB, some %.0f samples", sqrt(sum->variance) / 1048576.0,
@@ -164,7 +140,7 @@ static void put_legend(const struct drawing *drawing)
 		fprintf(drawing->stream, "<rect x=\"%.0f\" y=\"56\" width=\"12\" height=\"12\" fill=\"", x);
 		put_colour(drawing->stream, library, library);
 		fprintf(drawing->stream, "\"/><text x=\"%.0f\" y=\"66\">", x + 17);
-		put_text(drawing->stream, label);
+		ebbi_format_xml(drawing->stream, label);
 		fputs("</text>\n", drawing->stream);
 		x += 34 + (double)strlen(label) * LETTER;
 	}
@@ -182,7 +158,7 @@ static void put_head(const struct drawing *drawing)
 		WIDTH, height, WIDTH, height);
 	fputs("<style>" HEAP_SVG_STYLE "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", stream);
 	fprintf(stream, "<text class=\"t\" x=\"%.0f\" y=\"24\">", MARGIN);
-	put_text(stream, heap->about.command);
+	ebbi_format_xml(stream, heap->about.command);
 	fprintf(stream, " (process %d): %.1f MiB %s</text>\n", (int)heap->about.pid, heap->sum.bytes / 1048576.0,
 		heap->about.total ? "allocated since its start" : "live");
 	fprintf(stream, "<text x=\"%.0f\" y=\"43\">", MARGIN);

@@ -5,49 +5,26 @@
 
 /* --- JUnit ------------------------------------------------------------------------------- */
 
-/* In an attribute or between tags; XML 1.0 has no control characters, not even escaped ones. */
-static void xml(FILE *stream, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '<':
-			fputs("&lt;", stream);
-			break;
-		case '>':
-			fputs("&gt;", stream);
-			break;
-		case '&':
-			fputs("&amp;", stream);
-			break;
-		case '"':
-			fputs("&quot;", stream);
-			break;
-		default:
-			fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, stream);
-		}
-	}
-}
-
 static void junit_case(FILE *stream, const struct kept_check *check, const struct judged *judged)
 {
 	const char *element = judged->kept == KEPT_BROKEN ? "failure" : "error";
 	char sentence[512];
 
 	fputs("    <testcase classname=\"", stream);
-	xml(stream, check->promise->name);
+	ebbi_format_xml(stream, check->promise->name);
 	fputs("\" name=\"", stream);
-	xml(stream, judged->name);
+	ebbi_format_xml(stream, judged->name);
 	fputs("\" file=\"", stream);
-	xml(stream, check->promise->path);
+	ebbi_format_xml(stream, check->promise->path);
 	fprintf(stream, "\" line=\"%u\">\n", judged->limit->line);
 	ebbi_kept_sentence(judged, sentence, sizeof(sentence));
 	if (judged->kept == KEPT) {
 		fputs("      <system-out>", stream);
-		xml(stream, sentence);
+		ebbi_format_xml(stream, sentence);
 		fputs("</system-out>\n", stream);
 	} else {
 		fprintf(stream, "      <%s type=\"%s\" message=\"", element, ebbi_kept_word(judged->kept));
-		xml(stream, sentence);
+		ebbi_format_xml(stream, sentence);
 		fputs("\"/>\n", stream);
 	}
 	fputs("    </testcase>\n", stream);
@@ -66,7 +43,7 @@ void ebbi_kept_junit(FILE *stream, const struct kept_check *check)
 		seconds += json_number_value(
 			json_object_get(json_object_get(json_array_get(check->runs, i), "totals"), "seconds"));
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"", stream);
-	xml(stream, check->promise->name);
+	ebbi_format_xml(stream, check->promise->name);
 	fprintf(stream, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" time=\"%.3f\">\n", check->count, failures,
 		errors, seconds);
 	for (size_t i = 0; i < check->count; i++)
@@ -77,11 +54,11 @@ void ebbi_kept_junit(FILE *stream, const struct kept_check *check)
 void ebbi_kept_junit_error(FILE *stream, const char *name, const char *message)
 {
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"", stream);
-	xml(stream, name);
+	ebbi_format_xml(stream, name);
 	fputs("\" tests=\"1\" failures=\"0\" errors=\"1\">\n    <testcase classname=\"", stream);
-	xml(stream, name);
+	ebbi_format_xml(stream, name);
 	fputs("\" name=\"measured\">\n      <error type=\"not_measured\" message=\"", stream);
-	xml(stream, message);
+	ebbi_format_xml(stream, message);
 	fputs("\"/>\n    </testcase>\n  </testsuite>\n</testsuites>\n", stream);
 }
 
