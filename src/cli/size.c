@@ -126,25 +126,6 @@ static int run_all(const struct size_table *table)
 	return code;
 }
 
-/* Prints and saves the JSON as asked; 0 or EXIT_NOT_MEASURED after a line. */
-static int deliver_json(void)
-{
-	json_t *document = ebbi_size_json(&sizing, plan.url, options.requests);
-	char *text = ebbi_json_text(document);
-	int error = text ? 0 : -ENOMEM;
-
-	if (error == 0 && options.json)
-		fputs(text, stdout);
-	if (error == 0 && options.save)
-		error = ebbi_save(options.save, text, strlen(text));
-	if (error != 0)
-		ebbi_cli_complain("%s: %s: the result was not saved", options.save ? options.save : "JSON",
-				  strerror(-error));
-	free(text);
-	json_decref(document);
-	return error != 0 ? EXIT_NOT_MEASURED : 0;
-}
-
 /* Measured, but no rate was served: whether any could be is not known. */
 static int conclusion(void)
 {
@@ -184,7 +165,8 @@ static int run(void)
 	ebbi_progress_clear(&progress);
 	ebbi_trials_end(&trials);
 	if (sizing.count > 0 && (options.json || options.save))
-		delivered = deliver_json();
+		delivered = ebbi_cli_deliver_json(ebbi_size_json(&sizing, plan.url, options.requests), options.json,
+						  options.save);
 	if (code == 0)
 		code = conclusion();
 	flushed = ebbi_cli_flush();

@@ -140,7 +140,7 @@ static int parse_lists(const struct size_options *options, struct size_plan *pla
 
 static int parse_share(const char *text, double *ret_share)
 {
-	char *end;
+	char *end = NULL;
 	double value = text[0] >= '0' && text[0] <= '9' ? strtod(text, &end) : 0;
 
 	if (value >= 1 && value <= 100 && strcmp(end, "%") == 0) {

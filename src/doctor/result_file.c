@@ -43,7 +43,7 @@ static const json_t *mark_of(const json_t *document, const char **ret_source)
 
 static void from_mark(struct facts *facts, const json_t *mark, const char *source)
 {
-	const json_t *ebb = json_object_get(mark, "ebb");
+	const json_t *ebb = json_object_get(mark, "ebb"), *held;
 	const json_t *processes = json_object_get(mark, "processes");
 	bool tree = json_integer_value(processes) > 1;
 
@@ -58,6 +58,11 @@ static void from_mark(struct facts *facts, const json_t *mark, const char *sourc
 	if (!json_is_object(ebb))
 		return;
 	set(facts, FACT_LIVE, ebb, "live_bytes", source);
+	/* The library's figures may be a second older than the mark: what it has given back since is no longer held. */
+	held = json_object_get(ebb, "held_bytes");
+	if (json_is_integer(held) && json_integer_value(held) >= 0 &&
+	    (uint64_t)json_integer_value(held) > ebbi_fact(facts, FACT_RSS))
+		return;
 	set(facts, FACT_HELD, ebb, "held_bytes", source);
 	set(facts, FACT_TRIMMABLE, ebb, "held_bytes", source);
 }

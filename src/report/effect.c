@@ -17,7 +17,7 @@ static int ascending(const void *left, const void *right)
 static double shift_of(const struct series *a, const struct series *b)
 {
 	size_t count = a->count * b->count;
-	double *differences = malloc(count * sizeof(*differences));
+	double *differences = count > 0 ? malloc(count * sizeof(*differences)) : NULL;
 	double shift = ebbi_series_median(b) - ebbi_series_median(a);
 
 	if (!differences)

@@ -259,7 +259,7 @@ static bool base_figure(const struct kept_check *check, struct judged *judged)
 
 	values.count = 0;
 	for (size_t i = 0; i < base_count(check->baseline); i++) {
-		struct measured measured;
+		struct measured measured = {0};
 
 		ebbi_kept_measure(base_run(check->baseline, i), judged->limit->figure, judged->limit->account,
 				  &measured);
@@ -299,7 +299,7 @@ static void judge_median(const struct kept_check *check, struct judged *judged, 
 
 	lows.count = highs.count = 0;
 	for (size_t i = 0; i < json_array_size(check->runs); i++) {
-		struct measured measured;
+		struct measured measured = {0};
 
 		ebbi_kept_measure(json_array_get(check->runs, i), judged->limit->figure, judged->limit->account,
 				  &measured);
@@ -319,7 +319,7 @@ static void judge_limit(const struct kept_check *check, const struct promise_lim
 	snprintf(judged->name, sizeof(judged->name), "%s%s%.70s", ebbi_promised_word(limit->figure),
 		 limit->account ? " " : "", limit->account ? limit->account : "");
 	for (size_t i = 0; i < json_array_size(check->runs); i++) {
-		struct measured measured;
+		struct measured measured = {0};
 
 		ebbi_kept_measure(json_array_get(check->runs, i), limit->figure, limit->account, &measured);
 		if (measured.known)
