@@ -22,11 +22,11 @@
 
 #define GENERATOR_CONNECTIONS_MOST 20000u
 
-/* What a request can end as, other than served or refused: id, key in JSON, words for "12 ...". */
+/* What a request can end as, other than served or refused: id, key in JSON, words for "12 ..." requests. */
 #define GENERATOR_ERRORS(ERROR) \
 	ERROR(STATUS, status, "answered with an error status") \
-	ERROR(BROKEN, broken, "connections closed before an answer") \
-	ERROR(BAD, malformed, "answers malformed") \
+	ERROR(BROKEN, broken, "cut off before an answer") \
+	ERROR(BAD, malformed, "with a malformed answer") \
 	ERROR(TIMEOUT, timeout, "not answered in time") \
 	ERROR(UNSENT, unsent, "not sent in time: all connections were busy or closed")
 

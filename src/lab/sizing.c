@@ -22,6 +22,16 @@ static int run_generator(void *context)
 	return ebbi_generator_run(&call->plan, call->result);
 }
 
+/* Answers came, in time, and were wrong: no machine that is short of CPU makes these. */
+static bool wrong_answers(const struct generator_result *load)
+{
+	uint64_t wrong = load->errors[GENERATOR_STATUS] + load->errors[GENERATOR_BROKEN] + load->errors[GENERATOR_BAD];
+	double offered = (double)load->offered;
+
+	return (double)wrong > (1 - SIZING_SERVED) * offered &&
+	       (double)(load->served + load->refused + wrong) >= SIZING_SERVED * offered;
+}
+
 enum row_verdict ebbi_sizing_judge(const struct generator_result *load, bool died, uint64_t late_ns)
 {
 	double offered = (double)load->offered;
@@ -35,6 +45,8 @@ enum row_verdict ebbi_sizing_judge(const struct generator_result *load, bool die
 		return ROW_NO_LOAD;
 	if (served && !late)
 		return ROW_SERVED;
+	if (!late && wrong_answers(load))
+		return ROW_NOT_SERVED;
 	if ((double)load->cpu_ns > OWN_CPU * (double)load->wall_ns ||
 	    (double)load->waited_ns > OWN_WAIT * (double)load->wall_ns ||
 	    (late && ebbi_latency_quantile(&load->own, 0.99) > late_ns / 2))

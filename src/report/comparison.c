@@ -149,28 +149,6 @@ static void head(const struct view *view)
 	fprintf(view->stream, "%s\n", view->style->off);
 }
 
-/* Words in lines of 80 characters; `column` is where the first one comes, `indent` where the others do. */
-static void wrapped(FILE *stream, const char *text, size_t column, size_t indent)
-{
-	bool first = true;
-
-	while (*text) {
-		size_t length = strcspn(text, " ");
-
-		if (!first && column + 1 + length > SCREEN) {
-			fprintf(stream, "\n%*s", (int)indent, "");
-			column = indent;
-			first = true;
-		}
-		fprintf(stream, "%s%.*s", first ? "" : " ", (int)length, text);
-		column += length + !first;
-		first = false;
-		text += length;
-		text += strspn(text, " ");
-	}
-	fputc('\n', stream);
-}
-
 /* Whether all in view have the same number of runs, and none failed. */
 static bool all_alike(const struct view *view)
 {
@@ -213,7 +191,7 @@ static void counts(const struct view *view)
 		snprintf(text + length, sizeof(text) - length, "; change, shift and effect are against %s",
 			 view->base->label);
 	fputs(view->style->dim, view->stream);
-	wrapped(view->stream, text, view->generation[0] ? strlen(view->generation) + 2 : 0, 0);
+	ebbi_format_wrapped(view->stream, text, view->generation[0] ? strlen(view->generation) + 2 : 0, 0, SCREEN);
 	fputs(view->style->off, view->stream);
 }
 
@@ -230,13 +208,14 @@ static void conclusions(const struct view *view)
 	fputc('\n', view->stream);
 	if (!conclusion.work_differs)
 		fprintf(view->stream, "%slowest:%s ", conclusion.any ? style->bold : style->warn, style->off);
-	wrapped(view->stream, text, conclusion.work_differs ? 0 : sizeof("lowest:"), sizeof("lowest:"));
+	ebbi_format_wrapped(view->stream, text, conclusion.work_differs ? 0 : sizeof("lowest:"), sizeof("lowest:"),
+			    SCREEN);
 	for (enum compared_phase i = 0; i < COMPARED_COUNT; i++) {
 		ebbi_sentence_phase(&conclusion.phases[i], view->exact, text, sizeof(text));
 		if (text[0] == 0)
 			continue;
 		fprintf(view->stream, "%-*s", WORD_WIDTH - 2, ebbi_word_compared(i));
-		wrapped(view->stream, text, WORD_WIDTH - 2, WORD_WIDTH - 2);
+		ebbi_format_wrapped(view->stream, text, WORD_WIDTH - 2, WORD_WIDTH - 2, SCREEN);
 	}
 }
 
@@ -261,7 +240,7 @@ static bool glibc_alone(const struct view *view)
 static void note(const struct view *view, const char *text)
 {
 	fprintf(view->stream, "%s%-*s%s", view->style->warn, WORD_WIDTH - 2, "note", view->style->off);
-	wrapped(view->stream, text, WORD_WIDTH - 2, WORD_WIDTH - 2);
+	ebbi_format_wrapped(view->stream, text, WORD_WIDTH - 2, WORD_WIDTH - 2, SCREEN);
 }
 
 static void notes(const struct view *view)
@@ -344,6 +323,6 @@ void ebbi_comparison_text(FILE *stream, const struct comparison *comparison, con
 	}
 	for (size_t i = 0; i < comparison->problem_count; i++) {
 		fprintf(stream, "%s%s%s ", style->warn, i == 0 ? "\nproblem:" : "problem:", style->off);
-		wrapped(stream, comparison->problems[i], sizeof("problem:"), sizeof("problem:"));
+		ebbi_format_wrapped(stream, comparison->problems[i], sizeof("problem:"), sizeof("problem:"), SCREEN);
 	}
 }

@@ -140,3 +140,24 @@ void ebbi_format_xml(FILE *stream, const char *text)
 		}
 	}
 }
+
+void ebbi_format_wrapped(FILE *stream, const char *text, size_t column, size_t indent, size_t width)
+{
+	bool first = true;
+
+	while (*text) {
+		size_t length = strcspn(text, " ");
+
+		if (!first && column + 1 + length > width) {
+			fprintf(stream, "\n%*s", (int)indent, "");
+			column = indent;
+			first = true;
+		}
+		fprintf(stream, "%s%.*s", first ? "" : " ", (int)length, text);
+		column += length + !first;
+		first = false;
+		text += length;
+		text += strspn(text, " ");
+	}
+	fputc('\n', stream);
+}

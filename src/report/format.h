@@ -36,6 +36,12 @@ struct style {
 /* Colour when `fd` is a terminal that can show it and neither NO_COLOR nor TERM=dumb speaks against. */
 struct style ebbi_style_for(int fd);
 
+/*
+ * Words in lines of at most `width` columns and a newline. `column` is where the first word comes; later lines begin at
+ * `indent`.
+ */
+void ebbi_format_wrapped(FILE *stream, const char *text, size_t column, size_t indent, size_t width);
+
 /* Escaped for XML and HTML, between tags and in attributes; control characters, which XML has none of, as '?'. */
 void ebbi_format_xml(FILE *stream, const char *text);
 

@@ -2,6 +2,9 @@
 
 #include <inttypes.h>
 
+#define SCREEN 80
+#define REASON_INDENT 8
+
 /* Three digits that count: 0.12, 1.03, 12.1, 123, 1,234. */
 static const char *milliseconds(char *ret_text, uint64_t ns)
 {
@@ -136,8 +139,11 @@ void ebbi_size_row(const struct size_table *table, const struct sizing_row *row)
 	row_memory(table, row);
 	fprintf(table->stream, "%s\n", colour[0] ? table->style.off : "");
 	ebbi_size_reason(table->sizing, row, reason, sizeof(reason));
-	if (reason[0])
-		fprintf(table->stream, "        %s%s%s\n", table->style.dim, reason, table->style.off);
+	if (reason[0]) {
+		fprintf(table->stream, "        %s", table->style.dim);
+		ebbi_format_wrapped(table->stream, reason, REASON_INDENT, REASON_INDENT, SCREEN);
+		fputs(table->style.off, table->stream);
+	}
 	fflush(table->stream);
 }
 
@@ -152,6 +158,11 @@ static void say_knee(const struct size_table *table, const struct sizing_series 
 		ebbi_format_count(above, bad->rate);
 	if (series->good == 0 && bad && bad->verdict == ROW_MACHINE)
 		fprintf(table->stream, "No rate was served, and the machine itself was the limit: try lower ones.\n");
+	else if (series->good == 0 && bad && bad->verdict == ROW_LATE)
+		fprintf(table->stream,
+			"No rate was served in time: try lower ones, or a longer --late if one stall is the cause.\n");
+	else if (series->good == 0 && bad && (bad->verdict == ROW_SERVED || bad->verdict == ROW_NO_LOAD))
+		fprintf(table->stream, "No rate was served.\n");
 	else if (series->good == 0)
 		fprintf(table->stream, "No rate was served: try lower ones.\n");
 	else if (!bad)

@@ -61,7 +61,7 @@ void ebbi_size_errors(const struct generator_result *load, char *ret_text, size_
 		if (i == GENERATOR_STATUS)
 			append(ret_text, size, " (mostly %u)", most_frequent_status(load));
 	}
-	if (load->problem[0] && (load->errors[GENERATOR_BAD] || load->errors[GENERATOR_BROKEN]))
+	if (load->problem[0] && load->errors[GENERATOR_BAD])
 		append(ret_text, size, ": %s", load->problem);
 	if (load->not_opened > 0)
 		append(ret_text, size, "%s%" PRIu64 " connections could not be opened (%s)", ret_text[0] ? "; " : "",

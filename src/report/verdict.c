@@ -27,34 +27,10 @@ int ebbi_verdict_exit(const struct verdict *verdict)
 	return code == CODE_UNKNOWN || code == CODE_NOT_COMPARABLE ? 4 : 0;
 }
 
-/* Words in lines of at most WIDTH columns, of which `column` are taken in the first one; later ones are indented. */
-static void words(const struct page *page, size_t column, unsigned indent, const char *text)
-{
-	const char *at = text;
-
-	while (*at) {
-		size_t length = strcspn(at, " ");
-
-		if (column > indent && column + length + 1 > WIDTH) {
-			fprintf(page->stream, "\n%*s", (int)indent, "");
-			column = indent;
-		}
-		if (column > indent) {
-			fputc(' ', page->stream);
-			column++;
-		}
-		fprintf(page->stream, "%.*s", (int)length, at);
-		column += length;
-		at += length;
-		at += strspn(at, " ");
-	}
-	fputc('\n', page->stream);
-}
-
 static void paragraph(const struct page *page, const char *head, unsigned indent, const char *text)
 {
 	fputs(head, page->stream);
-	words(page, strlen(head), indent, text);
+	ebbi_format_wrapped(page->stream, text, strlen(head), indent, WIDTH);
 }
 
 static void head(const struct page *page, const struct facts *facts, const struct verdict *verdict)
@@ -71,9 +47,10 @@ static void head(const struct page *page, const struct facts *facts, const struc
 		fprintf(page->stream, "%s%s%s\n\n", style->dim, facts->command, style->off);
 	snprintf(code, sizeof(code), "%s%s%s:", ebbi_codes[first->code].word, verdict->undecided ? " or " : "",
 		 verdict->undecided ? ebbi_codes[verdict->findings[1].code].word : "");
-	fprintf(page->stream, "%s%s%s%s", style->bold, colour, code, style->off);
-	words(page, strlen(code), 2,
-	      verdict->undecided ? "kept by the allocator, pinned or not" : ebbi_codes[first->code].means);
+	fprintf(page->stream, "%s%s%s%s ", style->bold, colour, code, style->off);
+	ebbi_format_wrapped(page->stream,
+			    verdict->undecided ? "kept by the allocator, pinned or not" : ebbi_codes[first->code].means,
+			    strlen(code) + 1, 2, WIDTH);
 	paragraph(page, "  ", 2, first->says);
 	if (first->note[0])
 		paragraph(page, "  ", 2, first->note);
@@ -214,7 +191,7 @@ static void further(const struct page *page, const struct verdict *verdict)
 	for (size_t i = verdict->undecided ? 2 : 1; i < verdict->count && i < FURTHER_MOST; i++) {
 		char text[32];
 
-		snprintf(text, sizeof(text), "  %s:", ebbi_codes[verdict->findings[i].code].word);
+		snprintf(text, sizeof(text), "  %s: ", ebbi_codes[verdict->findings[i].code].word);
 		fputs(i == 1 || (verdict->undecided && i == 2) ? "\n" : "", page->stream);
 		paragraph(page, text, 4, verdict->findings[i].says);
 	}

@@ -76,12 +76,13 @@ def size_habits_that_do_not():
         ("double", "malformed", "more came than one answer"),
         ("giant", "malformed", "head had more than 80 KiB"),
         ("dead", "timeout", "not answered in time"),
-        ("drop=2", "broken", "closed before an answer"),
+        ("drop=2", "broken", "cut off before an answer"),
         ("status=404", "status", "mostly 404"),
     ]:
         row = one(habit, code=4)
         check(row["errors_by_kind"][kind] > 0 and words in row["reason"], f"{habit}: {row}")
-        check(row["verdict"] in ("not-served", "machine"), f"{habit}: {row['verdict']}")
+        # Nobody answers the dead one's requests: whose fault that is, a busy machine may leave open.
+        check(row["verdict"] in ("not-served", "machine")[: 2 if habit == "dead" else 1], f"{habit}: {row['verdict']}")
 
 
 def size_early_answer():

@@ -238,6 +238,10 @@ TEST(the_machine_is_blamed_only_when_the_row_is_bad)
 	make_load(900, 100, 1000000);
 	load.waited_ns = 250000000;
 	CHECK_EQ(JUDGE(), ROW_MACHINE);
+	make_load(900, 0, 1000000);
+	load.waited_ns = 250000000;
+	load.errors[GENERATOR_BAD] = 100;
+	CHECK_EQ(JUDGE(), ROW_NOT_SERVED);
 }
 
 int main(void)
