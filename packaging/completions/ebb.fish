@@ -72,7 +72,7 @@ complete -c ebb -n '__fish_seen_subcommand_from size' -l url -x -d 'where to (de
 complete -c ebb -n '__fish_seen_subcommand_from size' -l seconds -x -d 'how long each rate is held'
 complete -c ebb -n '__fish_seen_subcommand_from size' -l late -x -d 'a row whose p99 is above this is not served'
 complete -c ebb -n '__fish_seen_subcommand_from size' -l patience -x -d 'a request not answered by then is an error'
-complete -c ebb -n '__fish_seen_subcommand_from size' -l steps -x -d 'halvings between the last good rate and the first bad'
+complete -c ebb -n '__fish_seen_subcommand_from size' -l steps -x -d 'halvings between the last good rate and a bad one'
 complete -c ebb -n '__fish_seen_subcommand_from size' -l box -x -d 'machines to choose from'
 complete -c ebb -n '__fish_seen_subcommand_from size' -l share -x -d 'the part of a machine that the process may use'
 complete -c ebb -n '__fish_seen_subcommand_from size' -l allocator -x -a 'ebb glibc jemalloc mimalloc tcmalloc ' -d 'ebb, glibc, jemalloc, mimalloc, tcmalloc, PATH'

@@ -1,5 +1,6 @@
 #include "doctor/live_allocators.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,13 @@ int ebbi_facts_from_glibc(struct facts *facts, pid_t pid, bool stop, char *ret_m
 			(int)pid, strerror(-error));
 		return error;
 	}
+	if (error == -ESRCH) {
+		snprintf(ret_message, FACTS_MESSAGE, "process %d: it ended while it was looked at", (int)pid);
+		return error;
+	}
+	/* So little of it was read that its sums would mislead. */
+	if (error == -EAGAIN || (error == 0 && sum->not_walked_bytes > sum->system_bytes / 4))
+		ebbi_fact_set(facts, FACT_HEAP_MOVED, 1, "heap walk");
 	if (error != 0 || sum->not_walked_bytes > sum->system_bytes / 4)
 		return 0;
 	live = sum->live_bytes - (heap.cached_bytes < sum->live_bytes ? heap.cached_bytes : sum->live_bytes);

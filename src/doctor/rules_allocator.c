@@ -55,6 +55,14 @@ static void by_pages(const struct facts *facts, struct verdict *verdict)
 		finding = ebbi_find(verdict, CODE_ALLOC_FRAGMENTED, pinned, true,
 				    "%s are free on pages that hold something live; %s could be handed back",
 				    ebbi_amount(amount, pinned), ebbi_amount(other, back));
+		if (back >= HELD_FLOOR && ebbi_share(back, whole, 5)) {
+			finding->gain_bytes = back;
+			snprintf(
+				finding->remedy, sizeof(finding->remedy),
+				"a trim (malloc_trim(0), a decay time) gives %s back; for the other %s another allocator or "
+				"another pattern of allocation is needed",
+				ebbi_amount(other, back), amount);
+		}
 		if (ebbi_known(facts, FACT_RETAINED))
 			snprintf(finding->note, sizeof(finding->note),
 				 "retained (%s) is address space: it adds nothing to RSS",
@@ -171,6 +179,8 @@ static void past_it(const struct facts *facts, struct verdict *verdict)
 			    "%s has %s from the kernel: %s of %s anonymous memory were taken past it",
 			    facts->allocator[0] ? facts->allocator : "the allocator", ebbi_amount(own, took),
 			    ebbi_amount(amount, anon - named), ebbi_amount(of, anon));
+	snprintf(finding->remedy, sizeof(finding->remedy),
+		 "find who maps it: a second malloc, or mappings of the program's own; bound that");
 	snprintf(
 		verdict->next, sizeof(verdict->next),
 		"smaps, and the allocators' names among the symbols: another malloc, or mappings of the program's own");

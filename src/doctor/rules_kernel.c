@@ -185,7 +185,7 @@ static void shared_twice(const struct facts *facts, struct verdict *verdict)
 			ebbi_amount(amount, sum), ebbi_amount(other, memory));
 	else
 		return;
-	if (ebbi_known(facts, FACT_RSS_SHMEM))
+	if (ebbi_fact(facts, FACT_RSS_SHMEM) > 0)
 		snprintf(finding->note, sizeof(finding->note), "count the shared %s once, and add what is private",
 			 ebbi_amount(amount, ebbi_fact(facts, FACT_RSS_SHMEM)));
 	ebbi_rests_on(facts, finding, FACT_SUM_OF_RSS);

@@ -227,7 +227,9 @@ static void unknown(const struct facts *facts, struct verdict *verdict)
 				    ebbi_amount(amount, anon));
 	else
 		finding = ebbi_find(verdict, CODE_UNKNOWN, 0, false, "what is known does not tell where the memory is");
-	if (ebbi_known(facts, FACT_CG_USAGE) && !ebbi_known(facts, FACT_CG_FILE))
+	if (ebbi_known(facts, FACT_HEAP_MOVED))
+		next = "the heap changed while it was read: the same while the process is stopped for a moment, ebb doctor --stop PID";
+	else if (ebbi_known(facts, FACT_CG_USAGE) && !ebbi_known(facts, FACT_CG_FILE))
 		next = "memory.stat of the control group: anon, file, slab_reclaimable, sock";
 	else if (!ebbi_known(facts, FACT_RSS) && !ebbi_known(facts, FACT_ANON))
 		next = "VmRSS and RssAnon in /proc/PID/status";

@@ -1,6 +1,7 @@
 #include "report/saved.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,18 +155,39 @@ static void read_build(const json_t *root, struct saved_build *build)
 	}
 }
 
+/* It ended by itself, and not as it should have: nobody knows what it did of its work. Who asked it to end has its reasons. */
+static bool failed(const json_t *root, int *ret_exit, int *ret_signal)
+{
+	static const int asked[] = {SIGINT, SIGTERM, SIGHUP};
+	const json_t *ended = json_object_get(root, "ended");
+
+	*ret_exit = (int)json_integer_value(json_object_get(ended, "exit_code"));
+	*ret_signal = (int)json_integer_value(json_object_get(ended, "signal"));
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		if (*ret_signal == asked[i] || *ret_exit == 128 + asked[i])
+			return false;
+	}
+	return *ret_exit != 0 || *ret_signal != 0;
+}
+
 /* Runs that say nothing about the allocator they were to be under. */
 static int check_sound(const json_t *root, const char *path, char *ret_message)
 {
 	const char *outcome = json_string_value(json_object_get(root, "outcome"));
 	const json_t *allocator = json_object_get(root, "allocator");
 	const char *preload = json_string_value(json_object_get(allocator, "preload"));
+	int code, signal;
 
 	if (!outcome)
 		return wrong(ret_message, path, "has no outcome");
 	if (strcmp(outcome, "complete") != 0 && strcmp(outcome, "ended") != 0) {
 		snprintf(ret_message, SAVED_MESSAGE,
 			 "%.400s: the run was not completed (%.40s): leave it out or run it again", path, outcome);
+		return -EXDEV;
+	}
+	if (strcmp(outcome, "ended") == 0 && failed(root, &code, &signal)) {
+		snprintf(ret_message, SAVED_MESSAGE, "%.400s: the command failed (%s %d): leave it out or run it again",
+			 path, signal != 0 ? "signal" : "exit", signal != 0 ? signal : code);
 		return -EXDEV;
 	}
 	if (preload && strcmp(preload, "missed") == 0) {

@@ -181,6 +181,8 @@ static void add_rows(const struct sizing *sizing, const struct sizing_series *se
 			if (row->rate > last && (!next || row->rate < next->rate))
 				next = row;
 		}
+		if (!next)
+			break;
 		last = next->rate;
 		run = ebbi_run_json(&next->trial->result);
 		if (json_array_size(rows) == 0)

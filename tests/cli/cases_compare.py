@@ -105,6 +105,13 @@ def compare_different_work():
         expect(outcome, out=r"^  work +a +100 ")
 
 
+def compare_failed_commands():
+    """What failed is compared with nothing, however alike its figures are."""
+    outcome = expect(ebb("compare", "--variant", "a:X=1", "--variant", "b:X=2", "--runs", "2", "--", "sh", "-c", "test $X = 1"),
+                     code=4, out=r"^problem: run 2 \(b\): the command failed \(exit 1\)", err=r"b: the command failed \(exit 1\)")
+    check("no difference" not in outcome.out, outcome.out)
+
+
 def compare_failed_load():
     arguments = ["compare", *QUICK, "--variant", "a", "--variant", "b", "--load",
                  "echo it broke; [ $EBB_TEST = 1 ]", "--", "sleep", "30"]
