@@ -133,6 +133,16 @@ static int save_files(pid_t pid, const struct cgroup_memory *group, int director
 	return 0;
 }
 
+/* What was begun is no evidence: another try finds the directory's name free. */
+static void unmake(const char *directory, int fd)
+{
+	const char *name;
+
+	for (size_t i = 0; (name = ebbi_facts_file_name(i)) != NULL; i++)
+		(void)unlinkat(fd, name, 0);
+	(void)rmdir(directory);
+}
+
 int ebbi_facts_save(const struct facts *facts, pid_t pid, const char *directory, char *ret_message)
 {
 	static struct cgroup_memory group;
@@ -148,6 +158,8 @@ int ebbi_facts_save(const struct facts *facts, pid_t pid, const char *directory,
 	error = save_files(pid, by_group ? &group : NULL, fd, ret_message);
 	if (error == 0 && (error = save_ledger(facts, fd)) != 0)
 		(void)fail(ret_message, "ledger.json", error);
+	if (error != 0)
+		unmake(directory, fd);
 	close(fd);
 	return error;
 }

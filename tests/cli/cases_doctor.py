@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 
-from lib import LIB, MIB, check, document, ebb, environment, expect, near, program, temporary
+from lib import EBB, LIB, MIB, check, document, ebb, environment, expect, near, program, temporary
 
 SECRET = "correct-horse-battery"
 
@@ -152,6 +152,17 @@ def doctor_save():
         near(saved["rss_bytes"], living["rss_bytes"], MIB, "RSS of the saved files")
         sums_up(saved)
         expect(ebb("doctor", process.pid, "--save", str(target)), code=3, out=r"\A\Z", err=r"--save: .*exists", err_lines=1)
+
+
+def doctor_save_without_room():
+    """As on a full disk: nothing is left that looks like evidence."""
+    with Process() as process, temporary() as scratch:
+        target = pathlib.Path(scratch) / "saved"
+        done = subprocess.run(["sh", "-c", f"trap '' XFSZ; ulimit -f 1; exec {EBB} doctor {process.pid} --save {target}"],
+                              capture_output=True, text=True, timeout=20)
+        check(done.returncode == 3 and done.stdout == "", f"exit {done.returncode}: {done.stdout}")
+        check("--save: " in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr)
+        check(not target.exists(), "the directory is still there")
 
 
 def doctor_result():
