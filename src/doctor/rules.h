@@ -1,5 +1,5 @@
 /*
- * rules.h: the inside of the evaluation: rules that look at facts and add findings. For verdict.c and rules_*.c alone.
+ * rules.h: the inside of the evaluation: rules that look at facts and add findings (finding.c). For verdict.c and rules_*.c alone.
  *
  * Owns: nothing. Pure. Threading: one thread. Errors: none: beyond FINDINGS_MOST findings are left out.
  */
